@@ -95,7 +95,7 @@ def conformance(build):
             raise Missing(f"{found['failed']} cases failed; tenon check {plugin}")
         return found
 
-    # One whose kernels are the host's, and one with memory of its own, where most ops fall back to the host.
+    # A device whose kernels are the host's, and one with its own memory, where most ops fall back to the host.
     cpu, template = check("cpu"), check(program(build, "sdk/template/tenon_template.so"))
     injected, survived = (cpu[key] + template[key] for key in ("injected", "survived"))
     return [("Cases in the conformance suite", f"{template['cases']:,}",

@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 
-# Where it lies beside an installed copy of this script.
+# Its place beside an installed copy of this script.
 HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/tenon/base.h"
 
 

@@ -10,9 +10,9 @@ SECTIONS = ('nn', 'torch', 'init', 'optim', 'clip', 'scheduler')
 TYPES = ('int', 'float', 'bool', 'str', 'Tensor', 'generator', 'function', 'Optimizer', 'LRScheduler')
 ARGUMENT = re.compile(r'(?P<type>(?P<word>\w+)(?:\[\d?\])?\??) (?P<name>\w+)(?:=(?P<default>.+))?')
 KEYS = {'schema', 'also', 'make', 'ranges', 'state', 'with', 'takes', 'refuses', 'function', 'op', 'op_names', 'without'}
-# What a test supplies, by type; the others come from the table.
+# The test supplies values by type; all others come from the table.
 SUPPLIED = ('Tensor', 'Tensor[]', 'Optimizer')
-# Every number is tried with these, alone; what its range does not hold is refused, all else is taken.
+# Each number is tried with each of these, alone: values outside its range must be refused, all others accepted.
 PROBES = {'int': [-1, 0], 'int[]': [[-1], [0]], 'float': [-0.5, 0.0, 1.0, 1.5, math.nan], 'float[]': [[-0.5], [0.0], [1.5], [math.nan]]}
 RANGES = {'at least 0': lambda x: x >= 0, 'at least 1': lambda x: x >= 1, 'at least 2': lambda x: x >= 2, 'positive': lambda x: x > 0,
           '0 to 1': lambda x: 0 <= x <= 1, 'between 0 and 1': lambda x: 0 < x < 1, 'above 0 and at most 1': lambda x: 0 < x <= 1}

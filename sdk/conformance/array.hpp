@@ -1,5 +1,5 @@
-// Arrays as the references see them: row-major, every element a complex double, so that a reference is plain C++ that shares
-// nothing with the code under test.
+// Arrays for references: row-major, every element a complex double. A reference is then plain C++ that shares nothing with the code under
+// test.
 #pragma once
 
 #include <complex>
@@ -44,7 +44,7 @@ struct Array {
 // Calls fn with every index of a shape, in row-major order.
 void for_each_index(const Shape& shape, const std::function<void(const Shape&)>& fn);
 
-// What a dtype can hold of a value: rounds floats, wraps integers.
+// The value as a dtype would store it: rounds floats, wraps integers.
 Complex rounded(Complex value, DType dtype);
 void round_to_dtype(Array& array);
 
@@ -64,18 +64,18 @@ class Rng {
   std::mt19937_64 engine_;
 };
 
-// Values in [low, high], of a dtype; integers and bools are drawn from the integers of the range.
+// Values in [low, high] for a dtype; integers and bools take the integers in that range.
 Array random_array(Rng& rng, DType dtype, Shape shape, double low = -2, double high = 2);
 // Integers in [low, high) of an integer dtype.
 Array random_indices(Rng& rng, Shape shape, int64_t low, int64_t high, DType dtype = DType::I64);
-// Values that differ from each other by at least `gap`, in random order: no ties for sorts, extrema and pools.
+// Values at least `gap` apart, in random order, so that sorts, extrema and pools have no ties.
 Array distinct_array(Rng& rng, DType dtype, Shape shape, double gap = 0.25);
 
 // Broadcasting, for references.
 Shape broadcast(const Shape& a, const Shape& b);
 Complex broadcast_at(const Array& array, const Shape& index);
 
-// dtype arithmetic of the references, written apart from the core's.
+// The references' own dtype rules, independent of the core's.
 DType fractional(DType dtype);  // integers and bools: f32
 DType real_of(DType dtype);     // complex: the dtype of its parts
 DType sum_dtype(DType dtype);   // integers and bools: 64 bits

@@ -25,7 +25,7 @@ Tensor row_major(const Array& array, Device device) {
   });
 }
 
-// The array with its dimensions reversed, in memory.
+// The array with its dimensions reversed in memory.
 Array reversed(const Array& array) {
   Shape shape(array.shape.rbegin(), array.shape.rend());
   Array out(array.dtype, shape);
@@ -41,7 +41,7 @@ Array mirrored(const Array& array) {
   return out;
 }
 
-// Every dimension gets gaps of one element that holds something else.
+// Each dimension gets gaps of one element with other contents.
 Array spread(const Array& array) {
   Shape shape = array.shape;
   for (int64_t& size : shape) size = 2 * size + 1;
@@ -62,7 +62,7 @@ Tensor sliced(const Array& array, Device device) {
   return x;
 }
 
-// One row, shown as many: stride 0 along the first dimension.
+// One row, shown many times: stride 0 along the first dimension.
 Tensor stretched(const Array& array, Device device) {
   Array row(array.dtype, array.shape);
   row.shape[0] = 1;
@@ -174,7 +174,7 @@ Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng&
   make_on(device, schema);
 }
 
-// An op that makes a tensor makes it on the device under test, unless the sample names another.
+// An op that creates a tensor creates it on the device under test, unless the sample names another.
 void Call::make_on(Device device, const std::string& schema) {
   const size_t place = schema.find("device? device");
   if (place == std::string::npos) return;

@@ -1,4 +1,4 @@
-// Between arrays of the references and tensors of a device, in various layouts.
+// Converts between references' arrays and a device's tensors, in various layouts.
 #pragma once
 
 #include <deque>
@@ -12,13 +12,13 @@ constexpr Layout kLayouts[] = {Layout::Contiguous, Layout::Transposed, Layout::S
                                Layout::Flipped,    Layout::Broadcast,  Layout::Mixed};
 std::string_view name_of(Layout layout);
 
-// A tensor with an array's elements, laid out so.
+// A tensor with an array's elements in that layout.
 Tensor to_tensor(const Array& array, Device device, Layout layout, Rng& rng);
 Array to_array(const Tensor& tensor);
-// Makes the elements of an array equal along the dimension that Layout::Broadcast will not store.
+// Makes elements equal along the dimension that Layout::Broadcast does not store.
 void repeat_for_broadcast(Array& array);
 
-// A call made ready: values, and the tensors they point at.
+// A prepared call: values, and the tensors they point at.
 class Call {
  public:
   Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng& rng);
@@ -26,15 +26,15 @@ class Call {
   const std::vector<Tensor>& tensors() const { return tensors_; }
   std::vector<Tensor> run() const { return run(tensors_); }
   std::vector<Tensor> run(const std::vector<Tensor>& tensors) const;
-  // Into the first tensor argument; throws Error where that is not possible.
+  // Writes into the first tensor argument. Throws Error if that is impossible.
   void run_in_place(const std::vector<Tensor>& tensors) const;
-  // Whether a tensor is part of one of these arguments.
+  // Whether one of these arguments contains the tensor.
   bool belongs_to(size_t tensor, const std::vector<size_t>& args) const;
-  // Tensors of "Tensor!" arguments.
+  // The tensors of "Tensor!" arguments.
   std::vector<Tensor> written() const;
 
  private:
-  struct Slot {  // where tensors go among the values
+  struct Slot {  // where the tensors go among the values
     size_t value;
     size_t first, count;
     bool list;

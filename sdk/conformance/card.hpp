@@ -1,4 +1,4 @@
-// Identity cards, read apart from the core's own reader.
+// Reads identity cards, independently of the core's reader.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ struct Card {
   uint32_t abi_major = 0, abi_minor = 0, min_host_minor = 0;
 };
 
-// The library that a path, of a library or of a card, stands for. Throws Error.
+// The library for a path, which may be that of a library or of a card. Throws Error.
 std::string library_of(const std::string& path);
-// The path of the card that is meant or that lies beside a library; empty when there is none.
+// The path of the card itself or of the card beside a library; empty if there is none.
 std::string card_of(const std::string& path);
-// Throws Error that names the field.
+// Throws Error with the field.
 Card read_card(const std::string& path);
 
 }  // namespace tenon::conformance

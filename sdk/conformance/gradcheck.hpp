@@ -1,5 +1,4 @@
-// Gradients against central differences in double precision, of first and second order. Needs only
-// the public C++ API.
+// Compares gradients with central differences in double precision, first and second order. Needs only the public C++ API.
 #pragma once
 
 #include <cmath>
@@ -20,7 +19,7 @@ using GradFn = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 struct GradcheckOptions {
   double step = 1e-5;       // of the differences, times max(1, |x|)
   double tolerance = 1e-5;  // of the error, beside max(1, |gradient|)
-  uint64_t seed = 1;        // of the weights that project results to one number
+  uint64_t seed = 1;        // of the weights that combine the results into one number
 };
 
 namespace detail {
@@ -46,7 +45,7 @@ inline Tensor from_complex(const std::vector<Complex>& values, const Tensor& lik
   return tensor(real, like.shape(), {like.dtype(), like.device()});
 }
 
-// The same elements and strides as a leaf.
+// A leaf with the same elements and strides.
 inline std::vector<Tensor> leaves(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> fresh;
   for (const Tensor& x : inputs) {
@@ -85,7 +84,7 @@ inline double project(const std::vector<Tensor>& outputs, const std::vector<Tens
   return total;
 }
 
-// Gradients of the checked inputs; undefined where nothing arrives.
+// Gradients of the checked inputs; undefined if none arrives.
 inline std::vector<Tensor> gradients(const std::vector<Tensor>& outputs,
                                      const std::vector<Tensor>& weights,
                                      const std::vector<Tensor>& inputs, bool create_graph) {
@@ -103,9 +102,8 @@ inline std::vector<Tensor> gradients(const std::vector<Tensor>& outputs,
 
 }  // namespace detail
 
-// Compares the gradients of fn at `inputs` (those of dtype f64 and c128; others stay fixed) with
-// central differences of a random projection of its results. Empty when they agree, otherwise what
-// differs and where.
+// Compares the gradients of fn at the `inputs` of dtype f64 and c128 (others stay fixed) with central differences of a random projection of
+// its results. Empty if they agree, otherwise what differs and where.
 inline std::string gradcheck(const GradFn& fn, const std::vector<Tensor>& inputs,
                              GradcheckOptions options = {}) {
   using detail::Complex;
@@ -157,7 +155,7 @@ inline std::string gradcheck(const GradFn& fn, const std::vector<Tensor>& inputs
   return {};
 }
 
-// The gradients themselves as a function of the inputs and of what arrives at the results.
+// The gradients themselves, as a function of the inputs and of the incoming gradients.
 inline GradFn gradient_function(GradFn fn, size_t ninputs) {
   return [fn = std::move(fn), ninputs](const std::vector<Tensor>& all) {
     const bool second = is_grad_enabled();
@@ -177,7 +175,7 @@ inline GradFn gradient_function(GradFn fn, size_t ninputs) {
   };
 }
 
-// gradcheck of the gradients, with respect to the inputs and to the gradient that arrives.
+// gradcheck of the gradients, with respect to the inputs and the incoming gradients.
 inline std::string gradgradcheck(const GradFn& fn, const std::vector<Tensor>& inputs,
                                  GradcheckOptions options = {}) {
   std::vector<Tensor> all = inputs;

@@ -1,5 +1,5 @@
-// Gradients in f32 on the device under test, against those of the same values in f64 on the host: what a device without f64
-// can be held to, and what training uses.
+// Compares gradients in f32 on the device under test with those of the same values in f64 on the host. For devices without f64, and because
+// training uses f32.
 #include <algorithm>
 #include <cmath>
 

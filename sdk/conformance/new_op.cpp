@@ -5,7 +5,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Results are functions of their arguments alone, or nobody can say what they should be.
+// Results must only depend on the arguments, or nobody can say what they should be.
 bool is_random(const tn_op* op) {
   return detail::to_view(tn_op_schema(op)).find("generator") != std::string_view::npos;
 }

@@ -1,4 +1,4 @@
-// Ops without samples, which plugins bring: their arguments are made up from the schema.
+// Calls of ops without samples, which plugins bring: arguments are made up from the schema.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ class NewOp {
   const tn_op* op() const { return op_; }
   Device device() const { return device_; }
 
-  // How many sets of arguments the op takes, and why there is none.
+  // The number of argument sets that the op takes; if 0, why.
   size_t sets() const { return taken_.size(); }
   const std::string& reason() const { return reason_; }
-  // Into an argument: it is called for that, and no leaf can be one.
+  // Writes into an argument. Writing is its purpose, and no leaf can be one.
   bool writes() const;
-  // The widest float that the device has.
+  // The widest float type of the device.
   DType dtype() const;
-  // A call with set `set`; other data for each variant.
+  // A call with argument set `set`; each variant has other data.
   std::unique_ptr<Call> call(size_t set, DType dtype, uint64_t variant, Layout layout) const;
   std::vector<Array> results(DType dtype, uint64_t variant, Layout layout) const;
-  // What the op is held to: the same values in f64, on the host where it runs there. `dtype` is how they were rounded.
+  // The reference: the same values in f64, on the host if it runs there. `dtype` says how they were rounded.
   std::vector<Array> reference(size_t set, DType dtype) const;
 
  private:
@@ -32,14 +32,14 @@ class NewOp {
     std::string type;  // "Tensor", "int", "float[]"
     bool optional = false;
   };
-  // One try at arguments: shapes of the tensors, and the number for an int.
+  // One attempt at arguments: shapes of the tensors, and the value for ints.
   struct Try {
     std::vector<Shape> shapes;
     int64_t number;
   };
   static const std::vector<Try>& tries();
   static std::vector<Parameter> parameters_of(const std::string& schema);
-  // Throws Error where a value cannot be made up.
+  // Throws Error if a value cannot be made up.
   Args make_args(const Try& attempt, DType dtype, uint64_t seed) const;
   void find_arguments();
 
@@ -52,7 +52,7 @@ class NewOp {
 };
 
 bool has_samples(const std::string& name);
-// As run_values, for an op without samples: every set of arguments, dtype and layout against the reference.
+// Like run_values, for an op without samples: every argument set, dtype and layout against the reference.
 void run_made_up_values(const std::string& name, const Options& options, Sink& sink);
 
 }  // namespace tenon::conformance

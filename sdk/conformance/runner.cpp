@@ -60,7 +60,7 @@ std::string format(const Shape& shape) {
 
 }  // namespace
 
-// `precision`: the widest rounding on the way, which is the inputs' dtype when it is coarser.
+// `precision`: the coarsest rounding on the way, at least that of the inputs' dtype.
 std::string compare_arrays(const Array& got, const Array& exact, double factor, DType precision) {
   Array wanted = exact;
   std::ostringstream out;
@@ -133,7 +133,7 @@ std::string compare_results(const Case& c, const Args& args, const std::vector<T
 
 namespace {
 
-// Where atomics may add in any order, bits differ from run to run.
+// With atomics that add in any order, bits may differ from run to run.
 bool adds_in_any_order(const tn_op* op) {
   const std::string_view name = detail::to_view(tn_op_name(op));
   for (std::string_view part : {"scatter", "index_add", "_backward", "bincount"})
@@ -188,7 +188,7 @@ void run_backward(const Call& call) {
 
 namespace {
 
-// x.op_(…): the first tensor takes the result, where dtype and shape allow it.
+// x.op_(…): the first tensor receives the result, if dtype and shape allow it.
 std::string check_in_place(const Call& call, const Args& args, const std::vector<Tensor>& results) {
   const auto* first = args.empty() ? nullptr : std::get_if<Array>(&args[0]);
   if (first == nullptr || results.size() != 1 || first->rank() == 0) return {};
@@ -236,13 +236,13 @@ void check_case(const tn_op* op, const Case& c, Device device, Sink& sink) {
   });
 }
 
-// Differences are taken for whatever tensors the sample has in f64 or c128.
+// Takes differences for all f64 and c128 tensors in the sample.
 std::string check_gradient(const tn_op* op, const Case& c, Device device) {
   Rng rng = c.rng();
   Args args;
   c.make(args, rng);
   Call call(op, args, device, static_cast<Layout>(c.layout), rng);
-  std::vector<size_t> free;  // tensors that gradients go to
+  std::vector<size_t> free;  // tensors that want gradients
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < call.tensors().size(); ++i)
     if (!call.belongs_to(i, c.sample.fixed)) free.push_back(i), inputs.push_back(call.tensors()[i]);
@@ -268,7 +268,7 @@ const tn_op* find(const std::string& name) {
 
 namespace {
 
-// The dtypes of a sample that the device has; f32 first, which is what most kernels take, and alone when brief.
+// The sample's dtypes that the device has. f32 comes first, since most kernels take it; with `brief` alone.
 std::vector<DType> dtypes_of(const Sample& sample, const Options& options, Sink& sink) {
   std::vector<DType> found;
   const uint64_t offered = options.device.info().dtypes;

@@ -14,31 +14,31 @@ namespace tenon::conformance {
 struct Options {
   Device device;
   uint64_t seed = 1;
-  bool brief = false;  // one dtype a sample, row-major and mixed layouts only
+  bool brief = false;  // one dtype for each sample; only row-major and mixed layouts
 };
 
-// Loads the plugin under test into the core. Throws Error where it has nothing to run on.
+// Loads the plugin under test into the core. Throws Error if it has nothing to run on.
 Options options_for(Subject subject, bool brief = false);
 
-// What a run found. A failure says what to repeat: op, sample, dtype, layout, seed.
+// The findings of a run. A failure says how to repeat it: op, sample, dtype, layout, seed.
 struct Report {
   uint32_t cases = 0;
   std::vector<std::string> failures;
   std::vector<std::string> skipped;  // with the reason
 };
 
-// Values of one op: each sample × dtype × layout against the reference, and in place where the op allows it.
+// Values of one op: each sample, dtype and layout against the reference, also in place if the op allows it.
 void run_values(const std::string& op, const Options& options, Sink& sink);
 Report check_values(const std::string& op, const Options& options);
-// Gradients of one op in f64 (c128 where samples have it) against central differences, first and second order, and in f32
-// against f64 on the host.
+// Gradients of one op: in f64 (c128 if samples have it) against central differences, first and second order, and in f32 against f64 on the
+// host.
 void run_gradients(const std::string& op, const Options& options, Sink& sink);
 Report check_gradients(const std::string& op, const Options& options);
-// A call of the op as the suite makes it: of its first sample, or with arguments that are made up. NULL where there is none.
+// The suite's call of an op: its first sample, or made-up arguments. NULL if there is none.
 std::unique_ptr<Call> first_call(const std::string& op, const Options& options);
-// Forward, and backward to every float among the tensors that takes part.
+// Forward, then backward to every participating floating-point tensor.
 void run_backward(const Call& call);
-// Ops that a backend may implement but the table has no sample for.
+// Ops that a backend may implement but that have no sample.
 std::vector<std::string> ops_without_samples();
 
 // Collects into a Report.
@@ -64,7 +64,7 @@ class ReportSink : public Sink {
   std::string name_;
 };
 
-// The arguments of a sample, and how they came about: the same for the same seed.
+// The arguments of a sample and how they were made: the same for the same seed.
 struct Case {
   const Sample& sample;
   DType dtype;
@@ -72,17 +72,17 @@ struct Case {
   uint64_t seed;
 
   std::string name() const;  // "softmax/rows/f32/sliced"
-  // False when the layout makes no difference to this sample.
+  // False if the layout makes no difference for this sample.
   bool make(Args& args, Rng& rng) const;
   Rng rng() const;
 };
-// Of a case in f32; empty when its gradients are those of f64 on the host, within rounding.
+// For an f32 case: empty if its gradients equal those of f64 on the host, within rounding.
 std::string check_narrow_gradient(const tn_op* op, const Case& c, Device device);
-// Empty when results are as the sample wants them.
+// Empty if the results are what the sample wants.
 std::string compare_results(const Case& c, const Args& args, const std::vector<Tensor>& results);
-// Empty when the same call gives the same bits again; within rounding, where an op may add in any order.
+// Empty if the same call gives the same bits again, or for ops that may add in any order, the same within rounding.
 std::string repeat_differs(const tn_op* op, const Call& call, const std::vector<Array>& first);
-// Empty when both are alike within the rounding of `precision`.
+// Empty if both are equal within the rounding of `precision`.
 std::string compare_arrays(const Array& got, const Array& wanted, double factor, DType precision);
 
 }  // namespace tenon::conformance

@@ -1,5 +1,5 @@
-// The table of samples that drives values, gradients and layouts on every backend. One file a family in samples/; to add an op,
-// add samples for it there: an op without any is a failure of the suite.
+// The table of samples that drives tests of values, gradients and layouts on every backend. Each family has a file in samples/; add samples
+// for a new op there. An op without samples fails the suite.
 #pragma once
 
 #include <deque>
@@ -36,22 +36,22 @@ inline const std::string& text(const Args& args, size_t i) {
 }
 inline const Shape& ints(const Args& args, size_t i) { return std::get<Shape>(args[i]); }
 
-// What the results must be: in double precision, each with the dtype and shape that is wanted. Written arguments ("Tensor!") of
-// an op without results count as its results, in order.
+// The wanted results in double precision, each with its dtype and shape. For an op without results, written arguments ("Tensor!") count as
+// its results, in order.
 using Reference = std::function<std::vector<Array>(const Args& args)>;
 
 struct Sample {
   std::string op;
-  std::string label;    // tells the samples of an op apart
+  std::string label;    // unique among the op's samples
   uint64_t dtypes = 0;  // dtypes that `make` is called with
   std::function<Args(DType dtype, Rng& rng)> make;
   Reference reference;
-  bool gradient = true;  // checked in f64 when the op is differentiable
+  bool gradient = true;  // checked in f64 if the op is differentiable
   bool complex_gradient = true;
-  std::vector<size_t> fixed;  // arguments that no gradient goes to
-  bool layouts = true;        // other layouts than row-major are tried
-  double tolerance = 1;       // times the dtype's own
-  // Checks results that a reference cannot give (random numbers); empty when they are right.
+  std::vector<size_t> fixed;  // arguments without a gradient
+  bool layouts = true;        // also tries layouts other than row-major
+  double tolerance = 1;       // a factor on the dtype's tolerance
+  // For results without a reference (random numbers); empty if they are right.
   std::function<std::string(const Args& args, const std::vector<Array>& results)> check;
 };
 
@@ -69,10 +69,10 @@ class Table {
   std::vector<const Sample*> of(std::string_view op) const;
 
  private:
-  std::deque<Sample> samples_;  // references stay valid while it grows
+  std::deque<Sample> samples_;  // references stay valid as it grows
 };
 
-// Every family, once.
+// Each family once.
 const Table& table();
 
 #define FAMILY(name) void add_##name##_samples(Table& table);

@@ -20,9 +20,9 @@ from install import Refusal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = {False: 50 << 20, True: 30 << 20}  # bytes of the archive, by whether it is for the CPU and Vulkan alone
-# What every system has that runs Python; the rest travels along.
+# Present on every system that runs Python; everything else is bundled.
 OF_THE_SYSTEM = re.compile(r"(ld-linux|libc|libm|libdl|libpthread|librt|libutil|libstdc\+\+|libgcc_s|libz)\b")
-# Of a prefix: what is for those who compile.
+# Parts of a prefix that only matter for compiling.
 LEFT_OUT = ("include", "lib/cmake", "lib/pkgconfig", "share/tenon", "share/doc/tenon/docs")
 BENCHMARKS = ("busy.py", "device.py", "gpt2.py", "python_overhead.py", "sections.py", "sides.py", "transformer.py")
 PACKAGE_SKIPS = shutil.ignore_patterns("__pycache__", "meson.build", "*.so")

@@ -58,7 +58,7 @@ def report(root, build, out, rooms, jobs=1):
     """Writes summary.txt and index.html into `out`; the summary."""
     out.mkdir(parents=True, exist_ok=True)
     found = out / "summary.json"
-    # Branches that only an exception takes are the compiler's, one at nearly every call.
+    # Nearly every call has a compiler-made branch for exceptions; those do not count.
     subprocess.run([sys.executable, "-m", "gcovr", "--root", str(root), "--object-directory", str(build), "-j", str(jobs),
                     *[word for room in rooms for word in ("--filter", f"{room}/")], "--exclude-throw-branches",
                     "--merge-mode-functions", "merge-use-line-0", "--json-summary", str(found), "--html-nested", str(out / "index.html"),

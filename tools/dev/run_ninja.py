@@ -42,7 +42,7 @@ def run(arguments, out=None):
         if out.isatty() and os.environ.get("TERM", "dumb") != "dumb":
             return subprocess.run(command, check=False, env={"NINJA_STATUS": STATUS, **os.environ}).returncode
         progress = Progress(lambda text: print(text, end="", file=out, flush=True))
-        # In a status of our own shape, whatever the user's environment says.
+        # Sets our own status format, whatever the user's environment says.
         with subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env={**os.environ, "NINJA_STATUS": STATUS}) as child:
             for text in child.stdout:

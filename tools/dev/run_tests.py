@@ -146,8 +146,7 @@ def run_one(build, test, pattern, slow):
         if is_pytest(test):
             report = pathlib.Path(folder) / "report.xml"
             command += [f"--junitxml={report}"] + (["-k", pattern.strip("*")] if pattern else [])
-        # Two programs side by side: threads that spin while they wait would steal the other's core.
-        # What the loader remembers of plugins stays in the build tree.
+        # Two programs at once: threads that spin while waiting would steal the other's core. The loader's cache stays in the build tree.
         env = {"OMP_WAIT_POLICY": "passive", **os.environ, "XDG_CACHE_HOME": str(build.resolve() / "test-cache"),
                **test["env"], "TMPDIR": folder}
         if "PATH" in test["env"]:  # Meson tells what is put before it, not that there is more
@@ -170,7 +169,7 @@ def run_one(build, test, pattern, slow):
             if test.get("pytorch"):  # what was installed to be compared with must be
                 outcome.failures += [f"{name} (skipped: {reason})" for name, reason in outcome.skips]
                 outcome.skips = []
-            # 5: no case of that name, which is an error only where all were asked for
+            # 5: no case has that name; an error only if all programs were asked
             if status not in (0, 1, 5) or (status == 5 and not pattern and not test.get("pytorch")) or (status == 1 and not outcome.failures):
                 outcome.failures.append(f"{outcome.name} (exit status {status})")
         elif gtest:
@@ -188,7 +187,7 @@ def run_one(build, test, pattern, slow):
 def run_all(build, tests, pattern, jobs, slow):
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        # The longest allowed first, so that no core waits at the end.
+        # The longest allowed first, so that no core is idle at the end.
         ordered = sorted(tests, key=lambda t: -t["timeout"])
         for future in concurrent.futures.as_completed([pool.submit(run_one, build, t, pattern, slow) for t in ordered]):
             outcome = future.result()

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostFiles = 512;  // some 2 MB
 
-// With its parents. Root makes none below another user's directory, who could not use it afterwards.
+// Creates parents too. Root creates none below another user's directory, because that user could not use it.
 void make(const std::string& directory) {
   struct stat about {};
   if (directory.size() < 2 || stat(directory.c_str(), &about) == 0) return;

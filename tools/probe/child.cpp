@@ -1,4 +1,4 @@
-// The trial: a child process is a Tenon host that loads and quiesces one plugin; its parent looks at how that ends.
+// The trial: a child process acts as a Tenon host that loads and quiesces one plugin, and its parent watches how that ends.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -37,8 +37,8 @@ void keep(char (&to)[N], tn_str text) {
 }
 tn_str str(const char* text) { return {text, std::strlen(text)}; }
 
-// Beyond what the process has mapped already, which is terabytes under a sanitizer. Memory that is only reserved, as drivers do by
-// the terabyte, does not count.
+// In addition to what the process has mapped already, which is terabytes under a sanitizer. Memory that is only reserved, as drivers
+// reserve terabytes, does not count.
 constexpr uint64_t kMostMemory = uint64_t{4} << 30;
 
 void limit_memory() {
@@ -55,7 +55,7 @@ void limit_memory() {
   std::fclose(sizes);
 }
 
-// Set apart from the host: its own group, no terminal, no core dump, so much memory and first to go when that is short.
+// Separated from the host: own process group, no terminal, no core dump, limited memory, first to be killed if memory is short.
 void settle(int output, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -94,7 +94,7 @@ void note_refusal(uint32_t code, tn_str reason) {
   if (status != nullptr) {
     note_refusal(tn_status_code(status), info.reason);
   } else if (tn_status* problem = tn_plugin_quiesce(info.id)) {
-    // An error that quiesce reports is in order; an exception is not.
+    // quiesce may report an error, but not throw.
     const tn_str text = tn_status_message(problem);
     if (std::string_view(text.data, text.size).starts_with("an exception left its"))
       note_refusal(TN_INTERNAL, text);
@@ -106,7 +106,7 @@ void note_refusal(uint32_t code, tn_str reason) {
   std::exit(0);
 }
 
-// False when the time is over first.
+// False if the time runs out first.
 bool wait_for(pid_t child, unsigned seconds, const sigset_t& ended, int& how) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -122,7 +122,7 @@ bool wait_for(pid_t child, unsigned seconds, const sigset_t& ended, int& how) {
   return true;
 }
 
-// The last of what the child printed, on one line.
+// The last output of the child, on one line.
 std::string printed(int from) {
   std::string text;
   char buffer[4096];
@@ -175,7 +175,7 @@ Verdict try_library(const char* library, unsigned seconds) {
   if (!in_time) waitpid(child, &how, 0);
 
   Verdict verdict{g_record->code, g_record->id, g_record->version, g_record->reason};
-  // An exit status other than 0 after all is done is a leak checker's, or the plugin's own business.
+  // A non-zero exit status after everything is done comes from a leak checker, or is the plugin's own business.
   if (!in_time || WIFSIGNALED(how) || g_record->done == 0) {
     verdict.code = TN_INTERNAL;
     verdict.reason = blame(in_time, how, seconds) + printed(ends[0]);
@@ -186,7 +186,7 @@ Verdict try_library(const char* library, unsigned seconds) {
 
 }  // namespace tenon::probe
 
-// libtenon calls it with what it is about to do; that it is there tells libtenon that this is the child.
+// libtenon calls this with its next step. Because the function exists, libtenon knows that it runs in the child.
 extern "C" TN_EXPORT void tn_probe_stage(const char* what) {
   using tenon::probe::g_record;
   if (g_record != nullptr) std::snprintf(g_record->stage, sizeof g_record->stage, "%s", what);

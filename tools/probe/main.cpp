@@ -33,7 +33,7 @@ namespace {
 
 constexpr int64_t kDay = 24 * 60 * 60;
 
-// A host may ignore or block signals, and hand down files: none of that is for the plugin.
+// A host may ignore or block signals and pass on open files; the plugin should see none of that.
 void start_afresh() {
   close_range(verdicts::kLibrary + 1, ~0u, 0);
   for (int signal_number = 1; signal_number < NSIG; ++signal_number) signal(signal_number, SIG_DFL);
@@ -42,13 +42,13 @@ void start_afresh() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// The verdict kept for this content with its first line replaced, or nothing.
+// The stored verdict for this content with a new first line, or nothing.
 std::string recall(const Cache& cache, const std::string& name, const std::string& key) {
   const std::string text = cache.read(name);
   return verdicts::parse(text, name) ? key + text.substr(name.size()) : "";
 }
 
-// Empty when there is no file.
+// Empty if there is no file.
 std::string key_of_library(time_t& changed) {
   struct stat about {};
   if (fstat(verdicts::kLibrary, &about) != 0) return {};
@@ -67,7 +67,7 @@ std::string judge(const char* library, const std::string& key, const std::string
     const unsigned seconds = verdicts::allowed_seconds(std::getenv("TENON_PROBE_TIMEOUT"));
     alarm(2 * seconds);  // the host waits for us
     Verdict verdict = try_library(library, seconds);
-    // Errors may pass, so they are not kept; a crash is kept for a day, for it is costly to see again.
+    // Errors may be temporary, so they are not stored. A crash is stored for a day, because it is costly to see again.
     keep = verdict.code == TN_OK || verdict.dangerous;
     if (verdict.dangerous)
       verdict.reason += "; it is not tried again for a day unless TENON_PROBE=again";
@@ -79,7 +79,7 @@ std::string judge(const char* library, const std::string& key, const std::string
     return to_text({TN_DATA_LOSS, "", "", "was replaced while it was being tried"}, key, hash, 0);
   if (!keep) return answer;
   cache.write(name, name + answer.substr(key.size()));
-  // A file changed a few clock ticks ago may change again and keep its times: then only the hash will tell.
+  // A file that changed a few clock ticks ago may change again and keep its times, so only its hash can identify it.
   if (std::time(nullptr) - changed >= 2) cache.write(key, answer);
   cache.prune();
   return answer;

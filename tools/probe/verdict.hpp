@@ -12,11 +12,11 @@ struct Verdict {
   bool dangerous = false;  // it did not even answer: worth remembering
 };
 
-// Seven lines and "end". `until` is when it ceases to hold, in seconds since 1970; 0 for never.
+// Seven lines and "end". `until`: when it expires, in seconds since 1970; 0: never.
 std::string to_text(const Verdict& verdict, const std::string& key, const std::string& hash,
                     int64_t until);
 
-// Tries the library in a child process and waits for at most `seconds`.
+// Tries the library in a child process, for at most `seconds`.
 Verdict try_library(const char* library, unsigned seconds);
 
 }  // namespace tenon::probe

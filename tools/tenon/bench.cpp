@@ -25,7 +25,7 @@ std::vector<Device> chosen_devices(const po::variables_map& given) {
   return chosen;
 }
 
-// The devices' peaks, and what each measurement reached of them.
+// The devices' peaks, and how much of them each measurement reached.
 void add_peaks(Report& report, const std::vector<Device>& on) {
   for (const Device& device : on)
     report.devices.push_back({std::string(device.id()),
@@ -49,7 +49,7 @@ int run(const po::variables_map& given) {
   std::vector<Work> works = suite == "models" ? model_suite() : op_suite();
   if (suite == "all")
     for (Work& work : model_suite()) works.push_back(std::move(work));
-  // Before anything is measured for nothing.
+  // Checked before anything is measured in vain.
   std::optional<EarlierRun> earlier;
   if (given.contains("against")) earlier = read_run(given["against"].as<std::string>());
   Report report{machine_name(), {}, measure(works, on, static_cast<uint32_t>(rounds))};

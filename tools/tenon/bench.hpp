@@ -9,8 +9,7 @@
 
 namespace tenon::tool {
 
-// One piece of work. `prepare` makes its data on a device and returns what is timed; the result is
-// compared between devices.
+// A piece of work. `prepare` makes its data on a device and returns what to time. Results are compared between devices.
 struct Work {
   std::string name;
   std::string unit;  // of the rate: "GB/s", "GFLOP/s", "samples/s"
@@ -40,7 +39,7 @@ struct Row {
   std::vector<Measurement> measurements;  // in the order of the devices
 };
 
-// The most that a device reached here: bytes read and written a second in copies, operations a second in products.
+// The highest rates reached on a device: bytes read and written per second in copies, operations per second in products.
 struct Peaks {
   double bytes = 0, f32 = 0, bf16 = 0;
   // In the work's unit; 0 for work that neither limits.
@@ -58,11 +57,10 @@ struct Report {
   std::vector<Row> rows;
 };
 
-// Runs each work on the devices in turn, round by round, so that drift of the machine
-// hits all alike.
+// Runs each work on the devices in turn, round by round, so that drift of the machine affects all equally.
 std::vector<Row> measure(const std::vector<Work>& works, const std::vector<Device>& devices,
                          uint32_t rounds);
-// Seconds of the quickest of some runs on one device.
+// Seconds of the fastest of several runs on one device.
 double quickest(const Work& work, const Device& device);
 Peaks measure_peaks(const Device& device);
 // "Model of processor, 8 processors"
@@ -74,7 +72,7 @@ void print_report(const Report& report);  // and the devices' peaks
 void write_json(const Report& report, const std::string& path);
 void write_html(const Report& report, const std::string& path);
 
-// Seconds of one work on one device in an earlier run; 0 where it failed.
+// Seconds of one work on one device in an earlier run; 0 if it failed.
 struct Earlier {
   std::string work, device;
   double median = 0, low = 0, high = 0;
@@ -83,7 +81,7 @@ struct EarlierRun {
   std::string machine;
   std::vector<Earlier> works;
 };
-// What write_json wrote to `path`; throws Error where it is something else.
+// Reads what write_json wrote to `path`. Throws Error if it is something else.
 EarlierRun read_run(const std::string& path);
 void print_comparison(const Report& report, const EarlierRun& earlier);
 

@@ -12,14 +12,14 @@ namespace tenon::tool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// Long enough that the clock and the first call do not count.
+// Long enough that the clock's resolution and the first call do not matter.
 constexpr double kRoundSeconds = 0.02;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// A line on stderr that is overwritten, where somebody is looking.
+// A line on stderr that is overwritten, if somebody is watching.
 class Progress {
  public:
   explicit Progress(size_t total) : total_(total), shown_(isatty(2) != 0) {}
@@ -52,7 +52,7 @@ double time_round(Candidate& candidate) {
   return since(start) / static_cast<double>(candidate.repeats);
 }
 
-// Repeats that fill a round, found by doubling; warms caches and plans on the way.
+// The number of repeats that fill a round, found by doubling; also warms up caches and plans.
 void calibrate(Candidate& candidate) {
   candidate.repeats = 1;
   while (time_round(candidate) * static_cast<double>(candidate.repeats) < kRoundSeconds &&

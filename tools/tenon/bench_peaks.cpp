@@ -1,4 +1,4 @@
-// tenon bench: what a device can do at most, and which machine this is.
+// tenon bench: the highest rates of a device, and the description of this machine.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace tenon::tool {
 namespace {
 
-// A larger copy or product is tried while one takes less than this.
+// Copies and products grow until one takes this long.
 constexpr double kLongEnough = 0.03;
 
-// Amounts a second of work(size) for sizes from `least` to `most`, each `times` the last: the highest. 0 where the device fails.
+// The highest rate of work(size), for sizes from `least` to `most` in factors of `times`. 0 if the device fails.
 template <class Make>
 double highest_rate(const Device& device, int64_t least, int64_t most, int64_t times, Make&& work) {
   double best = 0;

@@ -17,7 +17,7 @@ std::string format_rate(const Measurement& m, const Work& work) {
                           : fmt::format("{:.4g} {}", m.rate, work.unit);
 }
 
-// Bytes and characters differ for µ and ³; pads to columns of characters.
+// µ and ³ take more bytes than characters, so this pads to columns of characters.
 size_t width(std::string_view text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
@@ -58,7 +58,7 @@ std::string format_peaks(const DeviceReport& device) {
       device.name, device.peaks.bytes / 1e9, device.peaks.f32 / 1e9, device.peaks.bf16 / 1e9);
 }
 
-// Where devices differ a hundredfold, a scale of powers of ten down to the slowest.
+// If devices differ a hundredfold, a logarithmic scale down to the slowest.
 bool is_logarithmic(double slowest, double fastest) { return fastest > 100 * slowest; }
 
 double percent_of_width(double rate, double slowest, double fastest) {

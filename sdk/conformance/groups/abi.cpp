@@ -10,7 +10,7 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kLargestTable = 1 << 16;  // bytes; a struct_size beyond it is garbage
+constexpr uint32_t kLargestTable = 1 << 16;  // bytes; a larger struct_size is garbage
 
 bool is_text(tn_str text, size_t most = 4096) {
   if (text.data == nullptr) return text.size == 0;

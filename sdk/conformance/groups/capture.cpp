@@ -58,7 +58,7 @@ class Recording {
   bool open_ = false;
 };
 
-// "", or what an answer that refuses was instead.
+// "" if it refuses; otherwise what it answered.
 std::string refused(const char* what, tn_status* status) {
   const uint32_t code = tn_status_code(status);
   const std::string text = text_of(status);
@@ -130,7 +130,8 @@ std::string check_memory(const tn_capture& table, const RawDevice& device, uint6
   Recording recording(table, device);
   recording.begin();
   {
-    const RawBlock between(device, kBytes);  // given back, but the graph's
+    const RawBlock between(device,
+                           kBytes);  // given back to the plugin, but the graph still owns it
     a.copy_to(recording.stream(), 0, between, 0, kBytes);
     between.copy_to(recording.stream(), 0, b, 0, kBytes);
   }

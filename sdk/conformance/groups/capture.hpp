@@ -1,4 +1,4 @@
-// Graphs of a stream's work, for plugins that offer tn.capture; a unit of the group of streams.
+// Tests graphs of a stream's work, for plugins that offer tn.capture; part of the group of streams.
 #pragma once
 
 #include "groups/raw_device.hpp"

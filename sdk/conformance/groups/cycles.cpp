@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kWarm = 6, kCycles = 24;
 
-// A driver's own threads free a block now or later; what every cycle loses is more than this.
+// A driver's threads may free a block later; more than this in every cycle is a leak.
 constexpr int64_t kSmallestBlock = 32, kNoise = kCycles * kSmallestBlock - 1;
 
 // What a process holds.
@@ -92,7 +92,7 @@ void check_raw(const Subject& subject, Sink& sink) {
 
 // ---- Through the core
 
-// The core keeps a plugin's tables for good, as running calls may still read them.
+// The core keeps a plugin's tables for good, because running calls may still read them.
 constexpr int64_t kCoreBytesPerKernel = 4096;
 
 void check_loaded(Subject subject, Sink& sink) {
@@ -138,7 +138,7 @@ void check_loaded(Subject subject, Sink& sink) {
 
 // ---- Plans
 
-// Ops that the plugin has kernels for, and whether these prepare plans. Before it is loaded into the core.
+// Ops that the plugin has kernels for, and whether these prepare plans. Called before the core loads the plugin.
 std::map<std::string, bool> kernel_ops(const Subject& subject) {
   Stage stage(subject.path);
   text_of(stage.start());
@@ -148,8 +148,7 @@ std::map<std::string, bool> kernel_ops(const Subject& subject) {
   return found;
 }
 
-// A new start drops every plan, so running the op again makes as many as before. Plans leak if memory grows more than with an op
-// that has none.
+// A new start drops every plan, so running the op again prepares as many. If memory grows more than for an op without plans, plans leak.
 void check_plans(Subject subject, Sink& sink) {
   const std::map<std::string, bool> kernels = kernel_ops(subject);
   load_subject(subject);
@@ -159,7 +158,7 @@ void check_plans(Subject subject, Sink& sink) {
       (kernel->second ? ops : others).push_back(op);
   if (ops.empty()) return sink.skip("plans", "no kernel of the plugin prepares one");
   constexpr int kRounds = 8,
-                kUnsteady = 256;  // bytes a round that the core's own tables come and go by
+                kUnsteady = 256;  // bytes per round that the core's own tables vary by
   const auto growth_with = [&](const std::string& op) {
     const auto cycle = [&] {
       quiesce_plugin(subject.id);
@@ -171,11 +170,11 @@ void check_plans(Subject subject, Sink& sink) {
     for (int i = 0; i < kRounds; ++i) cycle();
     return Holdings::now().heap - before;
   };
-  // The core keeps some of each start, and more of one whose device was used.
+  // The core keeps something of each start, and more if a device was used.
   const int64_t usual = growth_with(others.empty() ? ops.front() : others.front());
   for (const std::string& op : ops)
     run_case(sink, "plans/" + op, [&]() -> std::string {
-      // A plugin's own threads come and go between two looks; a leak is there each time.
+      // A plugin's own threads come and go between measurements; a leak shows each time.
       int64_t lost = growth_with(op) - usual;
       for (int i = 0; i < 2 && lost >= kRounds * kUnsteady; ++i)
         lost = std::min(lost, growth_with(op) - usual);

@@ -1,4 +1,4 @@
-// Under the validating layer: every crossing checked, memory guarded, and allocations that fail on request.
+// Runs under the validating layer: every crossing is checked, memory is guarded, and allocations fail on request.
 #include <functional>
 
 #include "groups/groups.hpp"
@@ -56,10 +56,10 @@ std::string blocks_alive(uint64_t since) {
 
 struct Work {
   std::string name;
-  std::function<std::string()> run;  // empty when the results are right; throws Error
+  std::function<std::string()> run;  // empty if the results are right; throws Error
 };
 
-// Of an op without samples: the call that could be made up, which must give what it gave at first.
+// For an op without samples: a made-up call, which must give the same result as at first.
 Work made_up_work(const std::string& name, const Options& options) {
   const std::shared_ptr<Call> call = first_call(name, options);
   const bool repeats = call != nullptr && call->written().empty();
@@ -74,7 +74,7 @@ Work made_up_work(const std::string& name, const Options& options) {
           }};
 }
 
-// A sample of an op, run as its values are checked.
+// A sample of an op, checked like its values.
 Work sample_work(const std::string& name, const Options& options) {
   if (!has_samples(name)) return made_up_work(name, options);
   return {
@@ -128,14 +128,14 @@ Work training_work(const Options& options) {
 class Injector {
  public:
   explicit Injector(Device device) : type_(device.id().substr(0, device.id().find(':'))) {}
-  // How many allocations the work makes.
+  // Counts the allocations that the work makes.
   uint64_t measure(const Work& work) {
     static_cast<void>(work.run());  // plans and caches are made once
     set(0, 0);
     static_cast<void>(work.run());
     return matched();
   }
-  // Empty when the n-th failure, and with `times` 0 all after it, did no harm.
+  // Empty if the n-th failure (with `times` 0 also all later ones) did no harm.
   std::string try_at(const Work& work, uint64_t n, uint64_t times) {
     const uint64_t mark = tn_validate_next_serial();
     std::string problem;

@@ -1,4 +1,4 @@
-// Ops at the sizes of real networks, which are what vendors' libraries are asked for.
+// Ops at the sizes of real networks, for which plugins use vendors' libraries.
 #include "large/large.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Layers over calls that the plugin offers ("tn.layers"). Whatever one does, calls keep their shapes and errors, the thread gets its
-// layers back, gradients pass through it, and memory returns; how near results must be, the layer says itself.
+// Tests call layers that the plugin offers ("tn.layers"). With any layer, calls keep their shapes and errors, the thread gets its layers
+// back, gradients pass through, and memory returns. The layer itself says how close results must be.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -27,7 +27,7 @@ std::vector<tn_offered_layer> layers_of(const Subject& subject) {
 
 namespace {
 
-// The layer over this thread's calls, while it lives.
+// The layer lies over this thread's calls while this lives.
 class Under {
  public:
   explicit Under(const tn_offered_layer& offered) : layer_(offered.layer) {
@@ -47,7 +47,7 @@ double largest(const Array& array) {
   return most;
 }
 
-// `factor`: how many roundings of the layer's may come together.
+// `factor`: how many of the layer's roundings may add up.
 std::string compare(const std::vector<Array>& got, const std::vector<Array>& wanted,
                     double tolerance, double factor = 1) {
   if (got.size() != wanted.size()) return "another number of results than without the layer";
@@ -80,7 +80,7 @@ bool repeats(const std::string& op, const Call& call) {
   return call.written().empty() && schema.find("generator") == std::string::npos;
 }
 
-// Every op of the samples, with the first of its own.
+// Every op in the samples, with its first sample.
 std::vector<std::string> sampled_ops() {
   std::vector<std::string> names;
   for (const Sample& sample : table().samples()) names.push_back(sample.op);
@@ -116,7 +116,7 @@ std::string check_gradients(const tn_offered_layer& layer, Device device) {
   return compare(gradients_of(device), wanted, layer.tolerance, 8);
 }
 
-// A call that fails leaves the thread's layers as they were, and does not end the layer's work.
+// A failing call leaves the thread's layers unchanged, and the layer keeps working.
 std::string check_errors(const tn_offered_layer& layer, Device device) {
   const auto shapes_differ = [&] {
     try {
@@ -128,7 +128,7 @@ std::string check_errors(const tn_offered_layer& layer, Device device) {
   };
   const Under under(layer);
   if (!shapes_differ()) return "shapes that do not broadcast are no error under it";
-  const Under twice(layer);  // over itself, as a program that nests may have it
+  const Under twice(layer);  // over itself, because programs may nest it
   return shapes_differ() ? "" : "shapes that do not broadcast are no error under it, twice";
 }
 
@@ -173,7 +173,7 @@ std::vector<std::string> layers_units(const Claims& claims) { return claims.laye
 
 void run_layers(const Subject& given, const std::string& unit, Sink& sink) {
   Subject subject = given;
-  load_subject(subject);  // which learns its id
+  load_subject(subject);  // so that its id is known
   const Options options = options_for(subject, true);
   const Device device = options.device;
   for (const tn_offered_layer& layer : layers_of(subject)) {

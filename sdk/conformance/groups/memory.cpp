@@ -1,4 +1,4 @@
-// Memory of a device, through the plugin's own tables: blocks, copies, fills, limits.
+// Tests a device's memory through the plugin's own tables: blocks, copies, fills, limits.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -31,7 +31,7 @@ void check_blocks(const RawDevice& device, uint64_t seed, Sink& sink) {
     if (text_of(type.memory.allocate(type.self, device.index(), 0, &buffer, &address)).empty() &&
         buffer != nullptr)
       type.memory.free(type.self, device.index(), buffer);
-    return {};  // any answer will do, as the core rounds up; a crash will not
+    return {};  // any answer will do, because the core rounds up; a crash will not
   });
   run_case(sink, device.id() + "/many blocks", [&]() -> std::string {
     const RawStream stream(device);
@@ -83,7 +83,7 @@ void check_limits(const RawDevice& device, uint64_t, Sink& sink) {
           const std::string text =
               text_of(type.memory.allocate(type.self, device.index(), bytes, &buffer, &address));
           if (text.starts_with("OUT_OF_MEMORY")) {
-            const RawBlock small(device, 64);  // the device goes on working
+            const RawBlock small(device, 64);  // the device still works
             return {};
           }
           if (!text.empty()) return "wanted OUT_OF_MEMORY, got " + text;
@@ -156,7 +156,7 @@ void check_copies(const RawDevice& device, uint64_t seed, Sink& sink) {
       run_case(sink, device.id() + "/within one buffer " + std::to_string(bytes),
                [&] { return within(device, 0, bytes + 64, bytes, true, seed); });
       for (const auto& [a, b] : {std::pair{0u, 5u}, {5u, 0u}, {64u, 0u}, {0u, 64u}}) {
-        const uint64_t from = a, to = b;  // a lambda may not capture the names of a binding
+        const uint64_t from = a, to = b;  // lambdas may not capture structured bindings
         run_case(sink,
                  device.id() + "/within overlapping " + std::to_string(bytes) + " from " +
                      std::to_string(from) + " to " + std::to_string(to),

@@ -60,7 +60,7 @@ std::string check_gradient(const NewOp& op) {
   return testing::gradgradcheck(fn, call->tensors(), options);
 }
 
-// Empty when three runs leave memory as it was.
+// Empty if memory is the same after three runs.
 std::string growth_of(const NewOp& op, const std::function<void()>& run, const char* what) {
   const auto used = [&] {
     op.device().synchronize();

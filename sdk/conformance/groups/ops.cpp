@@ -41,7 +41,8 @@ void run_leaks(const Subject& subject, const std::string& unit, Sink& sink) {
   static_cast<void>(check_values(unit, options));  // plans and caches are made once
   run_case(sink, unit, [&]() -> std::string {
     const uint64_t device = used(options.device), host = used(Device("cpu"));
-    static_cast<void>(check_values(unit, options));  // what is wrong there, `values` tells
+    static_cast<void>(
+        check_values(unit, options));  // wrong values are reported by the group `values`
     const uint64_t device_after = used(options.device), host_after = used(Device("cpu"));
     if (device_after != device)
       return std::to_string(static_cast<int64_t>(device_after - device)) +

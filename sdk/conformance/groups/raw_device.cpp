@@ -108,7 +108,7 @@ RawBlock::~RawBlock() {
     type.memory.free(type.self, device_.index(), buffer_);
 }
 
-// A copy of no bytes is from or to a place, too.
+// A copy of no bytes still names both places.
 template <class Byte>
 Byte* place(Byte* data) {
   static std::remove_const_t<Byte> nothing;

@@ -1,4 +1,4 @@
-// One device of a staged plugin, with its memory as objects that give it back.
+// A device of a staged plugin. Objects own its memory.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +30,16 @@ class RawDevice {
   uint32_t index_;
 };
 
-// Every device of the plugin; at most two of a type.
+// The plugin's devices, at most two of each type.
 std::vector<RawDevice> devices_of(const Stage& stage);
-// The same of a plugin that is started first, for a unit that is skipped where there are none: `no_type` is the reason where the
-// plugin has no type of its own. Throws Error where it does not start.
+// The same for a plugin that is started first. Skips the unit with the reason `no_type` if the plugin has no device type. Throws Error if
+// it does not start.
 std::vector<RawDevice> devices_for(Stage& stage, const std::string& unit,
                                    const std::string& no_type, Sink& sink);
 
 class RawStream {
  public:
-  explicit RawStream(const RawDevice& device);  // none where the type has no streams
+  explicit RawStream(const RawDevice& device);  // none if the type has no streams
   ~RawStream();
   RawStream(const RawStream&) = delete;
   RawStream& operator=(const RawStream&) = delete;
@@ -58,7 +58,7 @@ class RawEvent {
   RawEvent(const RawEvent&) = delete;
   RawEvent& operator=(const RawEvent&) = delete;
   void record(const RawStream& stream) const;
-  void wait_on(const RawStream& stream) const;  // the stream waits
+  void wait_on(const RawStream& stream) const;  // makes this stream wait for the event
   bool done() const;
   void synchronize() const;
   void* get() const { return handle_; }
@@ -77,12 +77,12 @@ class RawBlock {
   void* buffer() const { return buffer_; }
   void* address() const { return address_; }
 
-  // Enqueued; `to` of read is complete after the stream was waited for.
+  // Enqueue a copy. The target of read is complete once the stream was waited for.
   void write(const RawStream& stream, uint64_t offset, const Bytes& from) const;
   void read(const RawStream& stream, uint64_t offset, Bytes& to) const;
   void copy_to(const RawStream& stream, uint64_t offset, const RawBlock& to, uint64_t to_offset,
                uint64_t bytes) const;
-  // Waits.
+  // Waits first.
   Bytes contents(const RawStream& stream, uint64_t offset, uint64_t bytes) const;
 
  private:

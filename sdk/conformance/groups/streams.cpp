@@ -1,4 +1,4 @@
-// Streams and events of a device, through the plugin's own tables: order, waiting, queries, times.
+// Tests streams and events through the plugin's own tables: order, waiting, queries, times.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ void check_order(const RawDevice& device, uint64_t seed, Sink& sink) {
     const Bytes wanted = pattern(kBytes, seed);
     Bytes got(kBytes);
     a.write(stream, 0, pattern(kBytes, seed + 1));
-    a.write(stream, 0, wanted);  // the later write wins
+    a.write(stream, 0, wanted);  // the later write must win
     for (int hop = 0; hop < 16; ++hop) {
       a.copy_to(stream, 0, b, 0, kBytes);
       b.copy_to(stream, 0, a, 0, kBytes);
@@ -106,7 +106,7 @@ void check_many(const RawDevice& device, uint64_t seed, Sink& sink) {
 
 // ---- Between streams
 
-// Two streams, and work for the first of them that takes a while.
+// Two streams, and work for the first one that takes a while.
 class TwoStreams {
  public:
   explicit TwoStreams(const RawDevice& device)
@@ -123,8 +123,8 @@ class TwoStreams {
     for (size_t i = 0; i < copies; ++i) a.copy_to(producer, 0, b, 0, kLong);
     ready.record(producer);
   }
-  // How many copies another stream overtakes if it is not made to wait; 0 if it never does. Devices differ in speed: with too few
-  // copies, a stream that fails to wait would often be late enough all the same.
+  // How many copies another stream overtakes if it does not wait; 0 if it never does. Devices differ in speed: with too few copies, a
+  // stream that fails to wait would often be late enough by chance.
   size_t overtaken(uint64_t seed) const {
     constexpr size_t kMost = 2048;
     for (size_t copies = 8; copies <= kMost; copies *= 4) {
@@ -158,7 +158,7 @@ std::string hand_over(const TwoStreams& two, size_t copies, uint64_t seed) {
   two.ready.wait_on(two.consumer);
   two.b.copy_to(two.consumer, 0, two.c, 0, kBytes);
   two.c.read(two.consumer, 0, got);
-  two.consumer.wait();  // the producer is not waited for: the event alone orders the two
+  two.consumer.wait();  // the producer is not waited for, so only the event orders the two
   const bool done = two.ready.done();
   std::string problem = difference(got, {wanted.begin(), wanted.begin() + kBytes});
   two.producer.wait();
@@ -212,7 +212,7 @@ void check_events(const RawDevice& device, uint64_t seed, Sink& sink) {
     block.write(stream, 0, wanted);
     block.read(stream, 0, got);
     event.record(stream);
-    while (!event.done()) std::this_thread::yield();  // the time-out of the unit ends it
+    while (!event.done()) std::this_thread::yield();  // if it never is, the unit times out
     return difference(got, wanted);
   });
   run_case(sink, device.id() + "/recorded again", [&]() -> std::string {
@@ -257,7 +257,7 @@ void check_times(const RawDevice& device, uint64_t seed, Sink& sink) {
     for (double seconds : {a, b, c})
       if (!(seconds >= 0) || seconds > 3600)
         return "took " + std::to_string(seconds) + " seconds, says stream.event_elapsed";
-    // The sum of parts is the whole, within the clock's grain.
+    // The parts add up to the whole, within the clock's resolution.
     if (std::abs(a + b - c) > 1e-4 + 0.01 * c)
       return "the parts take " + std::to_string(a) + " and " + std::to_string(b) +
              " seconds, the whole " + std::to_string(c);

@@ -1,5 +1,5 @@
-// `supports` tells the truth. No false yes: what a kernel accepted is right. No false no: of the samples of a dtype that a kernel
-// claims it takes at least one. Pure: the answer is the same for other data, and in another order of calls.
+// Checks that `supports` tells the truth. No false yes: what a kernel accepts, it computes right. No false no: it takes at least one sample
+// of each dtype that it claims. Pure: the answer does not depend on data or on the order of calls.
 #include <algorithm>
 #include <map>
 
@@ -10,7 +10,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Who ran the outermost call of an op on this thread.
+// Records who ran the outermost call of an op on this thread.
 class Probe {
  public:
   explicit Probe(const tn_op* op) : op_(op) {
@@ -74,7 +74,7 @@ class Asker {
   Asker(std::string id, const tn_op* op, Device device)
       : id_(std::move(id)), op_(op), device_(device) {}
 
-  // Runs one case; throws what is wrong with a result that the plugin's kernel gave.
+  // Runs one case. Throws what is wrong with a result of the plugin's kernel.
   Answer ask(const Case& c, bool compare) const {
     Rng rng = c.rng();
     Args args;
@@ -107,7 +107,7 @@ std::string changed(const Case& c, const Answer& first, const Answer& second, co
          "\" " + when + ": `supports` must depend on metadata alone";
 }
 
-// Empty when all is well; `reached` counts the samples that the plugin's kernel took.
+// Empty if all is well; `reached` counts the samples that the plugin's kernel took.
 std::string check_dtype(const Asker& asker, const std::vector<Case>& cases, const std::string& id,
                         size_t& reached, std::map<std::string, size_t>& others) {
   std::vector<Answer> answers;
@@ -170,7 +170,7 @@ void run_support(const Subject& given, const std::string& unit, Sink& sink) {
     run_case(sink, name, [&]() -> std::string {
       if (auto text = check_dtype(asker, cases, subject.id, reached, others); !text.empty())
         return text;
-      // Another plugin's kernel of higher priority is not this plugin's answer.
+      // Another plugin's kernel may have a higher priority; its answer does not count.
       shadowed = detail::to_view(tn_op_provider(op, device.get(), code)) != subject.id;
       return reached > 0 || shadowed ? "" : no_sample_taken(others, cases.size());
     });

@@ -1,4 +1,4 @@
-// Each op from four threads at once: the suite's cases, and one call over and over while threads are made to wait at any place.
+// Runs each op on four threads at once: the suite's cases, and one repeated call while threads are interrupted at random points.
 #include <sys/time.h>
 
 #include <chrono>
@@ -23,8 +23,8 @@ std::vector<Device> devices_of_type(Device device) {
   return found;
 }
 
-// Interrupts threads at arbitrary points and lets others run there, so that shared state is seen half updated, even on one core.
-// The thread that creates it is not interrupted.
+// Interrupts threads at random points and lets others run, so that even one core sees shared state half updated. The thread that creates it
+// is not interrupted.
 class Shaker {
  public:
   Shaker() {
@@ -36,11 +36,11 @@ class Shaker {
   }
   ~Shaker() {
     set_period(0);
-    handle(SIG_IGN);  // one may be on its way, and would end the process
+    handle(SIG_IGN);  // a pending signal would otherwise end the process
   }
   Shaker(const Shaker&) = delete;
   Shaker& operator=(const Shaker&) = delete;
-  // Of the calling thread, and those it starts.
+  // For the calling thread and those it starts.
   static void block(bool blocked) {
     sigset_t alarm;
     sigemptyset(&alarm);
@@ -61,12 +61,12 @@ class Shaker {
   }
 };
 
-// Runs `body(thread)` on four threads that begin together; the first problem.
+// Runs `body(thread)` on four threads that start together; returns the first problem.
 template <class Body>
 std::string on_threads(Body&& body) {
   std::vector<std::string> problems(kThreads);
   std::vector<std::thread> threads;
-  // On a busy machine the first thread would otherwise be done before the last one begins.
+  // Otherwise, on a busy machine, the first thread would be done before the last begins.
   std::latch all_here(kThreads);
   for (size_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
@@ -83,7 +83,7 @@ std::string on_threads(Body&& body) {
   return {};
 }
 
-// One thread's call, and what it gave when nobody else called.
+// One thread's call, and its result when no other thread called.
 struct Part {
   std::unique_ptr<Call> call;
   std::vector<Array> alone;
@@ -101,7 +101,7 @@ bool is_repeatable(const tn_op* op, const Part& part) {
          detail::to_view(tn_op_name(op)) != "empty";
 }
 
-// Enough calls that a window of some nanoseconds is met, in a bounded time.
+// Enough calls to hit a window of some nanoseconds, in a bounded time.
 std::string again_and_again(const tn_op* op, const Part& part) {
   constexpr int kLeast = 8, kMost = 1000;
   constexpr auto kLong = std::chrono::milliseconds(50);
@@ -138,7 +138,7 @@ std::vector<std::string> threads_units(const Claims& claims) { return claims.all
 
 void run_threads(const Subject& subject, const std::string& unit, Sink& sink) {
   const Options options = options_for(subject, true);
-  // Calls on one stream come one at a time: only work on several devices of the type, or on the host, meets in the plugin.
+  // Calls on one stream come one at a time, so calls only meet in the plugin on several devices of the type, or on the host.
   const std::vector<Device> alike = devices_of_type(options.device);
   run_case(sink, unit, [&]() -> std::string {
     return on_threads([&](size_t t) -> std::string {

@@ -1,4 +1,4 @@
-// Attention and its gradients. Of one (batch, head) the whole table of scores is known, so places of that one are drawn.
+// Attention and its gradients. Computes the whole table of scores for one (batch, head), so elements are drawn from that one.
 #include <algorithm>
 
 #include "large.hpp"
@@ -7,7 +7,7 @@ namespace tenon::conformance::large {
 namespace {
 
 struct Problem {
-  int64_t batch, heads, kept, length, width;  // `kept` heads of k and v
+  int64_t batch, heads, kept, length, width;  // k and v have `kept` heads
   bool causal;
   double scale() const { return 1 / std::sqrt(static_cast<double>(width)); }
   Shape q_shape() const { return {batch, heads, length, width}; }
@@ -22,7 +22,7 @@ struct Head {
   double operator()(int64_t row, int64_t e) const { return of[from + row * width + e]; }
 };
 
-// Probabilities and scores' errors of one head.
+// Probabilities and the errors of the scores, for one head.
 struct Scores {
   std::vector<double> p, error, lse;
   int64_t length = 0;
@@ -55,7 +55,7 @@ Scores scores_of(const Problem& c, DType dtype, const Head& q, const Head& k) {
   return s;
 }
 
-// A sum whose terms have a relative error of their own, beside those of the sum.
+// A sum whose terms have a relative error, in addition to the error of summing.
 struct Sum {
   double value = 0, sizes = 0, error = 0, terms = 0;
   void add(double term, double own_error) {
@@ -148,7 +148,7 @@ std::string run_backward(Setting& s, const Problem& c) {
     return sum.wanted(s.dtype);
   });
   if (!wrong.empty()) return "gq: " + wrong;
-  // Heads that share k and v add up; the sums below are of one.
+  // Heads that share k and v add up; the sums below are for one of them.
   if (c.heads != c.kept) return {};
   wrong = compare(s, one_head(result.gk, d.b, d.h), shape, [&](int64_t place) {
     const int64_t j = place / c.width, e = place % c.width;

@@ -53,12 +53,12 @@ std::string compare(Setting& s, const Tensor& got, const Shape& shape,
   const std::vector<double> values = elements_of(got);
   const auto count = static_cast<int64_t>(values.size());
   if (count != Array::count(shape)) return "a result of another shape than the definition's";
-  // Its ends, where tiles are cut off, and places between.
+  // The ends, where tiles are cut off, and places in between.
   for (int i = 0; i < kPlaces; ++i) {
     const int64_t place = i == 0 ? 0 : i == 1 ? count - 1 : s.rng.integer(0, count);
     const Wanted w = wanted(place);
     const double value = values[static_cast<size_t>(place)];
-    // Of f16 what is below its normal numbers is rounded to multiples of 2^-24.
+    // In f16, values below the normal range round to multiples of 2^-24.
     const double allowed = w.error + unit_of(got.dtype()) * (std::abs(w.value) + w.error) +
                            (got.dtype() == DType::F16 ? 0x1p-24 : 0);
     if (std::abs(value - w.value) <= allowed) continue;

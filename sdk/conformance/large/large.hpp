@@ -31,14 +31,14 @@ inline double sum_error(DType dtype, double terms, double sizes) {
   return 4 * std::sqrt(terms) * sum_unit_of(dtype) * sizes;
 }
 
-// What an element must be, and the error that it may have before it is rounded.
+// What an element must be, and the error that it may have before rounding.
 struct Wanted {
   double value = 0, error = 0;
 };
 
 // ---- Operands ----------------------------------------------------------------------------------------------------------------
 
-// A tensor on the device, and its elements as the dtype holds them.
+// A tensor on the device, and its elements as rounded to the dtype.
 struct Numbers {
   Tensor tensor;
   Shape shape;
@@ -51,17 +51,17 @@ struct Setting {
   DType dtype;
   Device device;
   Rng rng;
-  bool small;  // for a device of software: the same problems, smaller
+  bool small;  // for software devices: the same problems, smaller
 
   Numbers draw(const Shape& shape, double low = -1, double high = 1);
   Tensor labels(const Shape& shape, int64_t classes, std::vector<int64_t>& drawn);
-  // n, or what a device of software can do in its time.
+  // n, or less for a software device.
   int64_t size(int64_t n, int64_t otherwise) const { return small ? otherwise : n; }
 };
 
 std::vector<double> elements_of(const Tensor& tensor);
 
-// Empty where the elements at some 100 places are as wanted(place) says; `place` counts row-major.
+// Empty if the elements at about 100 places equal wanted(place); `place` counts row-major.
 std::string compare(Setting& s, const Tensor& got, const Shape& shape,
                     const std::function<Wanted(int64_t place)>& wanted);
 
@@ -70,7 +70,7 @@ std::string compare(Setting& s, const Tensor& got, const Shape& shape,
 struct Case {
   std::string op, label;
   uint64_t dtypes;
-  std::function<std::string(Setting& setting)> run;  // what is wrong, or nothing
+  std::function<std::string(Setting& setting)> run;  // returns what is wrong, or nothing
 };
 using Cases = std::deque<Case>;
 

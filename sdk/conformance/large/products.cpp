@@ -26,7 +26,7 @@ std::string run_matmul(Setting& s, int64_t batch, int64_t m, int64_t k, int64_t 
   });
 }
 
-// The sizes of a product of which one side lies transposed, as in gradients of layers.
+// The sizes of a product with one transposed side, as in gradients of layers.
 std::string run_transposed(Setting& s, int64_t m, int64_t k, int64_t n) {
   const Numbers x = s.draw({k, m}), y = s.draw({n, k});
   return compare(s, matmul(transpose(x.tensor, 0, 1), transpose(y.tensor, 0, 1)), {m, n},
@@ -48,7 +48,7 @@ std::string run_linear(Setting& s, int64_t rows, int64_t k, int64_t n, const std
     const int64_t i = place / n, j = place % n;
     Wanted w = dot(s.dtype, k, [&](int64_t p) { return x[i * k + p] * weight[j * k + p]; });
     w.value += bias[j];
-    // A library may round the sum before an activation of another kernel's.
+    // A library may round the sum before a separate kernel applies the activation.
     w.error += sum_unit_of(s.dtype) * std::abs(w.value);
     if (kind == "none") return w;
     w.error = 1.13 * (w.error + unit_of(s.dtype) * std::abs(w.value)) +

@@ -1,4 +1,4 @@
-// What goes row by row: softmax over a vocabulary, layer_norm, losses.
+// Ops that work row by row: softmax over a vocabulary, layer_norm, losses.
 #include <algorithm>
 
 #include "large.hpp"
@@ -14,7 +14,7 @@ double log_sum(const Numbers& x, int64_t row, int64_t n) {
   return top + std::log(sum);
 }
 
-// Of ln Σ e^x: the sum's terms have errors of some ulps each, and are positive.
+// The error of ln Σ e^x: the terms are positive and have errors of a few ulps each.
 double log_sum_error(DType dtype, int64_t n, double value) {
   return (8 + 4 * std::sqrt(static_cast<double>(n))) * sum_unit_of(dtype) +
          4 * sum_unit_of(dtype) * std::abs(value);
@@ -47,7 +47,7 @@ std::string run_layer_norm(Setting& s) {
     const double u = sum_unit_of(s.dtype), terms = static_cast<double>(n);
     const double mean_error = sum_error(s.dtype, terms, sizes) / terms;
     const double normal = (x[place] - mean) * rstd;
-    // The variance is a sum of positive terms; a slip of the mean counts in it by its square only.
+    // The variance is a sum of positive terms; an error in the mean only counts squared.
     const double error = mean_error * rstd + std::abs(normal) * (4 * std::sqrt(terms) + 16) * u;
     return {
         normal * weight[i] + bias[i],
@@ -63,7 +63,7 @@ std::string run_cross_entropy(Setting& s) {
   return compare(s, y, {rows}, [&](int64_t row) -> Wanted {
     const double total = log_sum(x, row, n);
     const double loss = total - x[row * n + drawn[static_cast<size_t>(row)]];
-    // The difference is rounded in what sums are kept in, which the loss has as well.
+    // The difference is rounded to the dtype of sums, like the loss.
     return {loss, log_sum_error(s.dtype, n, total) + 8 * sum_unit_of(s.dtype) * 12};
   });
 }

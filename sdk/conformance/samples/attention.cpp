@@ -1,4 +1,4 @@
-// Attention and its backward, by the definition, one score after the other.
+// Attention and its backward by definition, one score at a time.
 #include "helpers.hpp"
 
 namespace tenon::conformance {
@@ -7,7 +7,7 @@ namespace {
 enum class Mask { None, Bool, Additive };
 
 struct Case {
-  int64_t b, heads, kept, queries, keys, width, values;  // `kept` heads of k and v
+  int64_t b, heads, kept, queries, keys, width, values;  // k and v have `kept` heads
   Mask mask = Mask::None;
   Shape mask_shape = {};
   bool causal = false;
@@ -19,7 +19,7 @@ struct Case {
   Shape y() const { return {b, heads, queries, values}; }
   Shape lse() const { return {b, heads, queries}; }
   double factor() const { return scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(width)); }
-  // A mask of one column allows or forbids whole rows; any other allows key 0.
+  // A mask with one column allows or forbids whole rows; any other allows key 0.
   bool forbids_rows() const { return keys == 0 || (mask == Mask::Bool && mask_shape.back() == 1); }
   std::string label() const {
     return label_of(q()) + label_of(k()) + label_of(v()) + (causal ? " causal" : "") +
@@ -31,7 +31,7 @@ struct Case {
 
 DType statistics_dtype(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
 
-// Numbers of a (B, H, N, W) array, its heads shared by groups of the queries'.
+// Elements of a (B, H, N, W) array whose heads are shared by groups of query heads.
 struct Rows {
   const Array& a;
   int64_t heads;
@@ -117,7 +117,7 @@ Arg mask_of(const Case& c, DType dtype, Rng& rng) {
 Arg scale_of(const Case& c) { return c.scale == 0 ? Arg() : Arg(c.scale); }
 
 void add_case(Table& t, const Case& c) {
-  // Differences take many calls, and kernels whole tiles: the smallest operands only.
+  // Differences take many calls, and kernels work in whole tiles, so only the smallest operands.
   const bool tiny = c.b * c.heads * c.queries * c.keys < 13;
   Sample& fused = t.add(
       "attention", c.label(), kFloats,
@@ -142,7 +142,7 @@ void add_case(Table& t, const Case& c) {
         const Arg mask = mask_of(c, dtype, rng);
         auto out = forward(c, q, k, v, c.mask == Mask::None ? nullptr : &std::get<Array>(mask));
         round_to_dtype(out[0]), round_to_dtype(out[1]);
-        // Vendors' libraries take rows of whole vectors, without this gradient.
+        // Vendors' libraries require rows of whole vectors, and no gradient to lse.
         const bool has_glse = c.causal && c.width % 8 != 0;
         const Arg glse = has_glse ? Arg(random_array(rng, out[1].dtype, c.lse())) : Arg();
         return Args{random_array(rng, dtype, c.y()),
@@ -158,10 +158,10 @@ void add_case(Table& t, const Case& c) {
       },
       [=](const Args& a) { return backward(c, a); });
   fused.tolerance = back.tolerance = 60;
-  fused.gradient = tiny && !c.forbids_rows();  // differences of −∞ are none
+  fused.gradient = tiny && !c.forbids_rows();  // there are no differences at −∞
   back.gradient = tiny && c.causal && c.mask == Mask::None;
   fused.layouts = c.keys < 10;
-  // Broadcast rows would be of another lse than their scores.
+  // A broadcast layout would change scores, and with them lse.
   back.layouts = tiny && !c.forbids_rows();
 }
 
@@ -202,7 +202,7 @@ std::vector<Array> packed_forward(const Case& c, const Array& qkv, const Array* 
   return out;
 }
 
-// Queries and keys are as many, values as wide as keys, heads are not shared.
+// As many queries as keys, values as wide as keys, no shared heads.
 void add_packed(Table& t, const Case& c) {
   const Shape shape = {c.b, c.queries, 3, c.heads, c.width};
   const bool tiny = c.b * c.heads * c.queries * c.keys < 13;

@@ -88,7 +88,7 @@ void add_bits(Table& t) {
   binary(t, "bitwise_right_shift", bits([](int64_t x, int64_t y) { return x >> y; }), d);
 }
 
-// Operands of different dtypes, and numbers, which are weak.
+// Operands with different dtypes, and numbers, which are weak.
 void add_promotion(Table& t) {
   struct Pair {
     DType x, y, wanted;

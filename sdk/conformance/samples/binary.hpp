@@ -13,7 +13,7 @@ inline const std::vector<std::pair<Shape, Shape>>& pairs() {
   return list;
 }
 
-// What the two operands of an op are drawn from, and the dtype of its result.
+// The ranges that an op's operands are drawn from, and the dtype of its result.
 struct Domains {
   double low = -2, high = 2, low2 = -2, high2 = 2;
   uint64_t dtypes = kReals;

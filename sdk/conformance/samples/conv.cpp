@@ -1,4 +1,4 @@
-// Convolution and its two adjoints, by the definition.
+// Convolution and its two adjoints, by definition.
 #include "helpers.hpp"
 
 namespace tenon::conformance {
@@ -128,7 +128,7 @@ void add_conv(Table& t, const Conv& c) {
   }
 }
 
-// The adjoint of a convolution: what conv_backward_input computes, from the small side to the large one.
+// The adjoint of a convolution, which conv_backward_input computes: from the small side to the large one.
 void add_transposed(Table& t) {
   struct Transposed {
     std::string label;

@@ -59,7 +59,7 @@ struct Ways {
   }
 
  private:
-  // Whether place s is reached from that `back` before it.
+  // Whether place s can be reached from the place `back` before it.
   bool may_skip(size_t s, size_t back) const {
     return back < 2 || (back == 2 && path[s] != path[0] && path[s] != path[s - 2]);
   }
@@ -103,7 +103,7 @@ Args arguments(const Case& c, DType dtype, Rng& rng) {
   for (size_t n = 0; n < inputs.size(); ++n) {
     const int64_t steps = n == 0 ? c.steps : rng.integer(c.steps / 2, c.steps + 1);
     inputs.v[n] = static_cast<double>(steps);
-    // So many labels have a way, however often one follows itself.
+    // For this many labels there is a way, even if labels repeat.
     const int64_t fit = std::min(c.most, (steps + 1) / 2);
     lengths.v[n] = static_cast<double>(c.impossible ? c.most
                                        : n == 0     ? fit
@@ -135,7 +135,7 @@ void add_case(Table& t, const Case& c) {
 
 }  // namespace
 
-// Samples that are longer and shorter, with labels that follow themselves, without any, and without a way.
+// Long and short samples, with repeated labels, without labels, and without a way.
 void add_ctc_samples(Table& t) {
   const Case cases[] = {{5, 2, 4, 2},          {6, 3, 3, 3, 2},
                         {5, 2, 4, 3, 1, true}, {1, 2, 2, 1},

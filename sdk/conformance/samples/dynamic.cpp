@@ -1,4 +1,4 @@
-// Ops whose results depend on values for their shape.
+// Ops whose result shape depends on values.
 #include <algorithm>
 
 #include "helpers.hpp"

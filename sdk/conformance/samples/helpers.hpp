@@ -1,4 +1,4 @@
-// Short hands for samples.
+// Shorthands for samples.
 #pragma once
 
 #include <cmath>
@@ -16,13 +16,13 @@ constexpr uint64_t kSigned = TN_MASK_SIGNED;
 constexpr uint64_t kInts = TN_MASK_INT;
 constexpr uint64_t kBool = TN_MASK_BOOL;
 constexpr uint64_t kAll = TN_MASK_ALL;
-// What ops that only move or convert elements take.
+// The dtypes of ops that only move or convert elements.
 constexpr uint64_t kMovable = kAll | TN_MASK_F8;
 constexpr uint64_t kDouble = TN_MASK(TN_DTYPE_F64);
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The shapes every elementwise op is tried on: ordinary, long enough for vectors and threads, one element, empty, rank 0.
+// The shapes that every elementwise op is tested on: ordinary, long enough for vectors and threads, one element, empty, rank 0.
 inline const std::vector<Shape>& usual_shapes() {
   static const std::vector<Shape> shapes = {{2, 3, 4}, {37}, {5, 1, 7}, {}, {0}, {3, 0, 2}};
   return shapes;
@@ -45,7 +45,7 @@ Array map(const Array& x, DType dtype, Fn fn) {
   for (size_t i = 0; i < x.size(); ++i) out.v[i] = fn(x.v[i]);
   return out;
 }
-// The same of two arrays, broadcast.
+// The same for two arrays that broadcast.
 template <class Fn>
 Array zip(const Array& x, const Array& y, DType dtype, Fn fn) {
   Array out(dtype, broadcast(x.shape, y.shape));

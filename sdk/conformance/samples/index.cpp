@@ -6,7 +6,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Distinct indices along `dim` for every row, so that a scatter has one source a place.
+// Distinct indices along `dim` in every row, so that each place of a scatter has one source.
 Array permuted_indices(Rng& rng, const Shape& shape, size_t dim, int64_t bound) {
   Array out(DType::I64, shape);
   Shape outer = shape;

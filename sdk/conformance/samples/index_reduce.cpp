@@ -1,4 +1,4 @@
-// Reductions into places, by the definition.
+// Reductions into places, by definition.
 #include <algorithm>
 
 #include "helpers.hpp"
@@ -11,7 +11,7 @@ struct Case {
   int64_t dim;
 };
 
-// What src and, where it counts, x bring to one place.
+// What src and, if included, x contribute to one place.
 double reduced(const std::string& reduce, std::vector<double> values, DType dtype) {
   double found = values[0];
   for (size_t i = 1; i < values.size(); ++i)

@@ -14,7 +14,7 @@ Array reduced(const Array& each, const std::string& reduction, double divisor = 
   return out;
 }
 
-// All have x and target where mse_loss has them.
+// All have x and target in mse_loss's positions.
 template <class Fn>
 void pointwise(Table& t, const std::string& op, Fn loss, double low, double high, double target_low,
                double target_high, const Args& rest = {}) {
