@@ -136,7 +136,7 @@ def float_power(input, exponent, *, out=None):
 
 
 def _nan_aware(name):
-    op = ops[name]
+    op, reaches = ops[name], ops['greater_equal' if name == 'maximum' else 'less_equal']
 
     def call(input, other, *, out=None):
         input, other = to_tensors(check(input), check(other))
@@ -144,7 +144,10 @@ def _nan_aware(name):
             raise InvalidArgumentError(f'[{call.__name__}] is not defined for complex numbers')
         if rank(input.dtype) < 2:
             return into(out, op(input, other))
-        found = op(_where(ops['isnan'](input), other, input), _where(ops['isnan'](other), input, other))
+        if differentiated(input, other):  # equal ones share the gradient
+            found = op(_where(ops['isnan'](input), other, input), _where(ops['isnan'](other), input, other))
+        else:
+            found = _where(reaches(input, other) | ops['isnan'](other), input, other)
         return into(out, found)
     return call
 
@@ -195,6 +198,9 @@ def _x_times(input, other, shift):
     input, other = to_tensors(input, other)
     dtype = result_type(input, 1.0)
     input, other = cast(input, dtype), cast(other, dtype)
+    if not differentiated(input, other):
+        found = input * ops['log1p' if shift else 'log'](other)
+        return _where((input == 0) & (other == other), 0, found)
     # Where the logarithm is infinite, or none; elsewhere it is the gradient of an input of 0.
     zero = (input == 0) & ((other <= -shift) | ops['isinf'](other))
     log = ops['log1p' if shift else 'log'](_where(zero, 1 - shift, other))
@@ -205,8 +211,7 @@ def heaviside(input, values, *, out=None):
     """0 below 0, 1 above, `values` at 0."""
     if check(input).dtype is not check(values).dtype or rank(input.dtype) == 3:
         raise InvalidArgumentError('[heaviside] needs two real tensors of one dtype')
-    above = _where(input < 0, cast(input * 0, input.dtype), ops['full_like'](input, 1))
-    return into(out, _where(ops['isnan'](input), input * 0 if rank(input.dtype) < 2 else ops['full_like'](input, 0), _where(input == 0, values, above)))
+    return into(out, _where(input == 0, values, cast(input > 0, input.dtype)))
 
 
 def _integers(name, input, other):

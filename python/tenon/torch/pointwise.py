@@ -5,7 +5,7 @@ from builtins import abs as builtin_abs
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
-from ._common import Tensor, cast, check, floating, into, rank, returned, unary
+from ._common import Tensor, cast, check, differentiated, floating, into, rank, returned, unary
 from ._shortcuts import short
 
 _where = ops['where']
@@ -134,7 +134,7 @@ def sinc(input):
     x = floating(input) * math.pi
     zero = x == 0
     safe = _where(zero, 1, x)
-    return _where(zero, 1 + 0 * x, ops['sin'](safe) / safe)
+    return _where(zero, 1 + 0 * x if differentiated(x) else 1, ops['sin'](safe) / safe)
 
 
 def logit(input, eps=None, *, out=None):
