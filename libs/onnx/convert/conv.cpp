@@ -27,6 +27,22 @@ Tensor convolution_of(const Call& call, const Tensor& given, const Tensor& weigh
   return conv(x, weight, bias, windows.stride, windows.begin, windows.dilation, call.i("group", 1));
 }
 
+Tensor window_rows(const Call& call, const Tensor& x, const std::vector<int64_t>& kernel,
+                   double fill) {
+  const Windows w = windows_of(call, x, kernel);
+  const int64_t rows = window_count(w, 0, x.shape(2), false);
+  const int64_t columns = window_count(w, 1, x.shape(3), false);
+  Tensor image = x.permute({0, 2, 3, 1});
+  if (std::max({w.begin[0], w.begin[1], w.end[0], w.end[1]}) > 0)
+    image = pad(image, {0, 0, w.begin[1], w.end[1], w.begin[0], w.end[0]}, "constant", fill);
+  image = image.contiguous();
+  const int64_t channels = image.shape(3), row = image.shape(2) * channels;
+  const Tensor seen = as_strided(image, {x.shape(0), rows, columns, kernel[0], kernel[1], channels},
+                                 {image.shape(1) * row, w.stride[0] * row, w.stride[1] * channels,
+                                  w.dilation[0] * row, w.dilation[1] * channels, 1});
+  return seen.reshape({x.shape(0), rows, columns, kernel[0] * kernel[1] * channels});
+}
+
 // f32 sums are exact up to 2²⁴, so this many channels are added at a time; otherwise f64 is used.
 Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weight, int64_t bound) {
   int64_t area = 1;

@@ -9,8 +9,13 @@ namespace tenon::onnx {
 Tensor convolution_of(const Call& call, const Tensor& x, const Tensor& weight, const Tensor& bias);
 // The same for integers, computed exactly in f32 and returned as i32. `bound`: the largest magnitude of a product of two.
 Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weight, int64_t bound);
+// What each window of x (N, C, H, W) covers, by the attributes of Conv: (N, rows, columns, kernel·C), channels last. `fill`: the padding.
+Tensor window_rows(const Call& call, const Tensor& x, const std::vector<int64_t>& kernel,
+                   double fill);
 // Conv followed by BatchNormalization with given statistics. Inputs: x, weight, bias or none, scale, bias, mean, variance.
 Tensor normalised_convolution(const Call& call);
+// Conv of integers: x, its scale and zero point; those of the weight; scale and zero point of the result; a bias.
+Tensor q_linear_conv(const Call& call);
 // Takes the attributes of Gemm.
 Tensor gemm_of(const Call& call);
 // Takes the attributes of AveragePool.

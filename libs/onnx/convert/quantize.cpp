@@ -92,6 +92,8 @@ IntegerWeight integer_weight(const Tensor& b, const Tensor& zero) {
     centred = centred - made.zero;
   }
   made.sums = centred.sum({0}).to(DType::I32);
+  const Tensor left = made.zero.defined() ? made.zero + made.shift : full({}, made.shift);
+  if (abs(left).max().item<int64_t>() == 0) made.zero = {}, made.shift = 0;
   return made;
 }
 
@@ -179,33 +181,61 @@ Tensor q_linear_matmul(const Call& call) {
                    along_rows(call.x(7)), call.x(7).dtype());
 }
 
-Tensor q_linear_conv(const Call& call) {
-  // In the domain com.microsoft, channels may come last.
-  const bool last = call.flag("channels_last");
-  const Tensor given = call.x(3), zero = call.x(5);
-  const auto each = [&](const Tensor& of, int64_t rank, size_t at) {
-    if (of.numel() == 1) return of.to(DType::F32).reshape({});
-    Ints sizes(static_cast<size_t>(rank), 1);
-    sizes[at] = of.numel();
-    return of.to(DType::F32).reshape(sizes);
-  };
-  const auto weight = call.kept(call.constant({3, 5}),
-                                [&] { return given.to(DType::F32) - each(zero, given.ndim(), 0); });
-  const int64_t bound = largest(call.x(0), call.x(2)) * largest(given, zero);
-  const Tensor x = centred(call.x(0), call.x(2), true);
-  Tensor y = integer_convolution(call, last ? moved(x, x.ndim() - 1, 1) : x, *weight, bound);
-  if (call.has(8)) {
-    Ints sizes(static_cast<size_t>(y.ndim()), 1);
-    sizes[1] = call.x(8).numel();
-    y = y + call.x(8).reshape(sizes);
-  }
-  const Tensor scale = call.x(1).reshape({}) * each(call.x(4), y.ndim(), 1);
-  const Tensor made = quantized(y.to(DType::F32) * scale, call.x(6).reshape({}),
-                                call.x(7).reshape({}), call.x(7).dtype());
-  return last ? moved(made, 1, y.ndim() - 1) : made;
+// A number of all, or one of each entry along dimension `at` of so many.
+Tensor along(const Tensor& of, int64_t rank, int64_t at) {
+  if (of.numel() == 1) return of.reshape({});
+  Ints sizes(static_cast<size_t>(rank), 1);
+  sizes[static_cast<size_t>(at)] = of.numel();
+  return of.reshape(sizes);
+}
+
+// Whether windows of two dimensions meet a weight that is the same in each run, so that the sums are products of two matrices of no
+// great size.
+bool by_rows(const Call& call) {
+  constexpr int64_t kMostBytes = int64_t{1} << 28;
+  const Tensor x = call.x(0), weight = call.x(3);
+  return x.ndim() == 4 && weight.ndim() == 4 && call.i("group", 1) == 1 &&
+         call.constant({2, 3, 5}) && x.numel() * weight.shape(2) * weight.shape(3) <= kMostBytes;
+}
+
+// Sums of (x - zero)·(weight - zero), (N, windows, windows, out).
+Tensor sums_by_rows(const Call& call, const Tensor& x) {
+  const Tensor given = call.x(3), zero = call.x(2);
+  const auto weight = call.kept(
+      true,
+      [&] {
+        const int64_t terms = given.numel() / given.shape(0);
+        return integer_weight(given.permute({2, 3, 1, 0}).reshape({terms, -1}), call.x(5));
+      },
+      1);
+  const Tensor rows = window_rows(call, x, {given.shape(2), given.shape(3)}, call.number(2));
+  return integer_product(rows, zero, *weight);
+}
+
+// The same, channels in dimension 1.
+Tensor sums_by_images(const Call& call, const Tensor& given) {
+  const Tensor w = call.x(3), zero = call.x(5);
+  const auto weight = call.kept(call.constant({3, 5}), [&] {
+    return w.to(DType::F32) - along(zero.to(DType::F32), w.ndim(), 0);
+  });
+  const int64_t bound = largest(call.x(0), call.x(2)) * largest(w, zero);
+  return integer_convolution(call, centred(given, call.x(2), true), *weight, bound);
 }
 
 }  // namespace
+
+Tensor q_linear_conv(const Call& call) {
+  // In the domain com.microsoft, channels may come last.
+  const bool last = call.flag("channels_last"), rows = by_rows(call);
+  const Tensor given = call.x(0), x = last ? moved(given, given.ndim() - 1, 1) : given;
+  Tensor y = rows ? sums_by_rows(call, x) : sums_by_images(call, x);
+  const int64_t channels = rows ? y.ndim() - 1 : 1;
+  if (call.has(8)) y = y + along(call.x(8), y.ndim(), channels);
+  const Tensor scale = call.x(1).reshape({}) * along(call.x(4), y.ndim(), channels);
+  const Tensor made = quantized(y.to(DType::F32) * scale.to(DType::F32), call.x(6).reshape({}),
+                                call.x(7).reshape({}), call.x(7).dtype());
+  return last == rows ? made : moved(made, channels, last ? y.ndim() - 1 : 1);
+}
 
 Family quantize_ops() {
   static const Entry ops[] = {

@@ -12,6 +12,11 @@ namespace tenon::onnx {
 
 class Check;
 
+// The names that a node and its bodies read.
+void reads(const NodeProto& node, std::vector<std::string_view>& names);
+// Attributes of an op without bodies or tensors.
+void copy_attributes(const NodeProto& from, NodeProto& to);
+
 class Loaded : private Weights {
  public:
   // Throws Error with the place of anything malformed, and with everything that is not supported.
@@ -49,6 +54,7 @@ class Loaded : private Weights {
     const FunctionProto* function = nullptr;
   };
   struct Scope;
+  class QuantizedConvolutions;
 
   void prepare(Body& body, const std::vector<NodeProto>& nodes, const Opsets& opsets, Check& check);
   void prepare(const GraphProto& graph, const Opsets& opsets, Check& check, bool outermost);
@@ -56,6 +62,7 @@ class Loaded : private Weights {
   const Body* function(const NodeProto& node, Check& check);
   void note_constants(Body& body) const;
   void join_norms(Body& body);
+  void join_quantized(Body& body);
   static void note_last_uses(Body& body);
   void check_input(const ValueProto& port, const Value& value) const;
   std::vector<Value> run(const Body& body, std::vector<Value> inputs, const Scope* outer,

@@ -7,8 +7,6 @@
 #include "run/model.hpp"
 
 namespace tenon::onnx {
-namespace {
-
 // The names that a node and its bodies read.
 void reads(const NodeProto& node, std::vector<std::string_view>& names) {
   names.insert(names.end(), node.inputs.begin(), node.inputs.end());
@@ -18,6 +16,20 @@ void reads(const NodeProto& node, std::vector<std::string_view>& names) {
     for (const ValueProto& output : attribute.graph->outputs) names.push_back(output.name);
   }
 }
+
+void copy_attributes(const NodeProto& from, NodeProto& to) {
+  for (const AttributeProto& attribute : from.attributes) {
+    AttributeProto& copy = to.attributes.emplace_back();
+    copy.name = attribute.name;
+    copy.reference = attribute.reference;
+    copy.i = attribute.i;
+    copy.f = attribute.f;
+    copy.s = attribute.s;
+    copy.ints = attribute.ints;
+  }
+}
+
+namespace {
 
 // Whether a node's results may differ from run to run.
 bool draws(const NodeProto& node) {
@@ -35,16 +47,8 @@ NodeProto joined(const NodeProto& convolution, const NodeProto& norm) {
   made.inputs.resize(3);
   made.inputs.insert(made.inputs.end(), norm.inputs.begin() + 1, norm.inputs.end());
   made.outputs = {norm.outputs.at(0)};
-  for (const NodeProto* node : {&convolution, &norm})
-    for (const AttributeProto& attribute : node->attributes) {
-      AttributeProto& copy = made.attributes.emplace_back();
-      copy.name = attribute.name;
-      copy.reference = attribute.reference;
-      copy.i = attribute.i;
-      copy.f = attribute.f;
-      copy.s = attribute.s;
-      copy.ints = attribute.ints;
-    }
+  copy_attributes(convolution, made);
+  copy_attributes(norm, made);
   return made;
 }
 
@@ -126,6 +130,7 @@ void Loaded::prepare(Body& body, const std::vector<NodeProto>& nodes, const Opse
     body.steps.push_back(std::move(made));
   }
   join_norms(body);
+  join_quantized(body);
   note_constants(body);
   note_last_uses(body);
 }

@@ -96,20 +96,33 @@ void run_w8a8(const tn_call& call) {
                   data_of<float>(output(call)), w.outputs});
 }
 
+// A row of bytes with some of their bits turned, and zeros behind.
+TENON_VNNI void copy_turned(const uint8_t* from, int64_t n, uint8_t turn, uint8_t* to,
+                            int64_t stride) {
+  const __m512i bits = _mm512_set1_epi8(static_cast<char>(turn));
+  for (int64_t p = 0; p < stride; p += kVnniLanes) {
+    const __mmask64 there = n - p >= kVnniLanes ? ~__mmask64{0} : (__mmask64{1} << (n - p)) - 1;
+    const __m512i bytes = _mm512_maskz_loadu_epi8(there, from + p);
+    _mm512_storeu_si512(to + p, _mm512_maskz_mov_epi8(there, _mm512_xor_si512(bytes, bits)));
+  }
+}
+
 void run_integer(const tn_call& call) {
   using arg = arg::linear_integer;
   const tn_view &x = input(call, arg::x), &weight = input(call, arg::weight);
   const ByteWeight w = {data_of<const int8_t>(weight), weight.shape[0], weight.shape[1]};
-  const Rows rows(numel(x) / w.n, w.n);
+  const auto* const from = static_cast<const uint8_t*>(x.data);
   const uint8_t zero = x.dtype == TN_DTYPE_I8 ? 128 : 0;  // its sign bit turned: 128 more
-  for (int64_t i = 0; i < rows.count; ++i) {
-    const uint8_t* const from = data_of<const uint8_t>(x) + i * w.n;
-    uint8_t* const to = rows.data + i * rows.stride;
-    for (int64_t p = 0; p < w.n; ++p) to[p] = from[p] ^ zero;
-    std::fill(to + w.n, to + rows.stride, uint8_t{0});
-    rows.zeros[i] = zero;
-  }
-  multiply(rows.bytes(), w, Whole{data_of<int32_t>(output(call)), w.outputs});
+  const Rows rows(numel(x) / w.n, w.n);
+  std::fill_n(rows.zeros, rows.count, int32_t{zero});
+  const Whole out = {data_of<int32_t>(output(call)), w.outputs};
+  if (zero == 0 && w.n % kQuad == 0 && rows.count >= kPackRows)  // as they lie
+    return multiply({from, rows.zeros, rows.count, w.n}, w, out);
+  parallel_for(rows.count, std::max<int64_t>(1, kGrainCopy / w.n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      copy_turned(from + i * w.n, w.n, zero, rows.data + i * rows.stride, rows.stride);
+  });
+  multiply(rows.bytes(), w, out);
 }
 
 template <class Arg>

@@ -1,0 +1,150 @@
+// Convolutions between DequantizeLinear and QuantizeLinear become convolutions of integers.
+#include <algorithm>
+#include <map>
+
+#include "convert/layers.hpp"
+#include "run/model.hpp"
+#include "tenon/ops.hpp"
+
+namespace tenon::onnx {
+namespace {
+
+bool is(const NodeProto& node, std::string_view op) {
+  return (node.domain.empty() || node.domain == kMicrosoft) && node.op == op;
+}
+
+// Inputs q, scale and zero, of whole tensors or along an axis.
+bool plain(const NodeProto& node) {
+  return node.inputs.size() == 3 && node.outputs.size() == 1 &&
+         std::ranges::all_of(node.attributes,
+                             [](const AttributeProto& one) { return one.name == "axis"; });
+}
+
+bool of_eight_bits(const Tensor& x) { return x.dtype() == DType::U8 || x.dtype() == DType::I8; }
+
+}  // namespace
+
+class Loaded::QuantizedConvolutions {
+ public:
+  explicit QuantizedConvolutions(Body& body) : body_(body), gone_(body.steps.size()) {
+    for (const auto& [name, value] : body.constants)
+      if (value.is_tensor()) weights_.emplace(name, value.tensor());
+    for (size_t i = 0; i < body.steps.size(); ++i)
+      for (const std::string_view name : body.steps[i].node->outputs) makers_[name] = i;
+    count_reads();
+  }
+
+  // The node that stands for the one at i, which quantizes what a convolution gives.
+  std::optional<NodeProto> joined(size_t i) {
+    const NodeProto& last = *body_.steps[i].node;
+    if (!is(last, "QuantizeLinear") || !plain(last) || reads_of_[last.inputs[0]] != 1)
+      return std::nullopt;
+    const NodeProto* const conv = maker(last.inputs[0], "Conv");
+    const Tensor *scale = weight(last.inputs[1]), *zero = weight(last.inputs[2]);
+    if (conv == nullptr || conv->inputs.size() < 2 || conv->outputs.size() != 1 ||
+        scale == nullptr || zero == nullptr || scale->numel() != 1 || !of_eight_bits(*zero))
+      return std::nullopt;
+    const AttributeProto* const groups = conv->find("group");
+    const NodeProto *x = maker(conv->inputs[0], "DequantizeLinear"),
+                    *w = maker(conv->inputs[1], "DequantizeLinear");
+    if ((groups != nullptr && groups->i != 1) || x == nullptr || w == nullptr || !plain(*x) ||
+        !plain(*w) || !fits(*x, *w))
+      return std::nullopt;
+    NodeProto made;
+    made.op = "QLinearConv";
+    made.name = conv->name;
+    made.at = conv->at;
+    made.inputs = x->inputs;
+    made.inputs.insert(made.inputs.end(), w->inputs.begin(), w->inputs.end());
+    made.inputs.insert(made.inputs.end(), {last.inputs[1], last.inputs[2]});
+    if (conv->inputs.size() > 2 && !conv->inputs[2].empty()) {
+      const NodeProto* const bias = maker(conv->inputs[2], "DequantizeLinear");
+      if (bias == nullptr || !plain(*bias) || !has_both_scales(*bias, *x, *w)) return std::nullopt;
+      made.inputs.push_back(bias->inputs[0]);
+    }
+    made.outputs = last.outputs;
+    copy_attributes(*conv, made);
+    gone_[makers_.at(last.inputs[0])] = true;
+    return made;
+  }
+
+  // Drops what was joined, and what only that read.
+  void finish() {
+    drop();
+    count_reads();
+    gone_.assign(body_.steps.size(), false);
+    for (size_t i = 0; i < body_.steps.size(); ++i) {
+      const NodeProto& node = *body_.steps[i].node;
+      gone_[i] = is(node, "DequantizeLinear") && node.outputs.size() == 1 &&
+                 !reads_of_.contains(node.outputs[0]);
+    }
+    drop();
+  }
+
+ private:
+  void count_reads() {
+    reads_of_.clear();
+    std::vector<std::string_view> names(body_.outputs);
+    for (const Step& step : body_.steps) reads(*step.node, names);
+    for (const std::string_view name : names) ++reads_of_[name];
+  }
+  void drop() {
+    size_t at = 0;
+    std::erase_if(body_.steps, [&](const Step&) { return gone_[at++]; });
+  }
+  const NodeProto* maker(std::string_view name, std::string_view op) const {
+    const auto found = makers_.find(name);
+    if (found == makers_.end()) return nullptr;
+    const Step& step = body_.steps[found->second];
+    return is(*step.node, op) && step.convert.defined() ? step.node : nullptr;
+  }
+  const Tensor* weight(std::string_view name) const {
+    const auto found = weights_.find(name);
+    return found == weights_.end() ? nullptr : &found->second;
+  }
+
+  // x has one scale, the weight one or one for each result; both are the same in each run.
+  bool fits(const NodeProto& x, const NodeProto& w) const {
+    const Tensor *x_scale = weight(x.inputs[1]), *x_zero = weight(x.inputs[2]);
+    const Tensor *given = weight(w.inputs[0]), *scale = weight(w.inputs[1]),
+                 *zero = weight(w.inputs[2]);
+    if (x_scale == nullptr || x_zero == nullptr || given == nullptr || scale == nullptr ||
+        zero == nullptr)
+      return false;
+    const AttributeProto* const axis = w.find("axis");
+    return x_scale->numel() == 1 && x_scale->dtype() == DType::F32 && of_eight_bits(*x_zero) &&
+           of_eight_bits(*given) && given->ndim() == 4 && scale->dtype() == DType::F32 &&
+           (scale->numel() == 1 ||
+            (axis != nullptr && axis->i == 0 && scale->numel() == given->shape(0)));
+  }
+
+  // A bias in units of both scales.
+  bool has_both_scales(const NodeProto& bias, const NodeProto& x, const NodeProto& w) const {
+    const Tensor *given = weight(bias.inputs[0]), *scale = weight(bias.inputs[1]),
+                 *zero = weight(bias.inputs[2]);
+    if (given == nullptr || scale == nullptr || zero == nullptr || given->dtype() != DType::I32 ||
+        abs(*zero).max().item<int64_t>() != 0)
+      return false;
+    const Tensor both = *weight(x.inputs[1]) * *weight(w.inputs[1]);
+    return scale->numel() == both.numel() &&
+           (abs(scale->reshape({-1}) / both.reshape({-1}) - 1.0).max() < 1e-4).item<bool>();
+  }
+
+  Body& body_;
+  std::vector<bool> gone_;
+  std::map<std::string_view, Tensor> weights_;
+  std::map<std::string_view, size_t> makers_;
+  std::map<std::string_view, int> reads_of_;
+};
+
+void Loaded::join_quantized(Body& body) {
+  QuantizedConvolutions found(body);
+  for (size_t i = 0; i < body.steps.size(); ++i)
+    if (auto made = found.joined(i)) {
+      body.steps[i].node = &joined_.emplace_back(std::move(*made));
+      body.steps[i].convert = Convert(q_linear_conv);
+    }
+  found.finish();
+}
+
+}  // namespace tenon::onnx
