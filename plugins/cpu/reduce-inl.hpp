@@ -35,16 +35,19 @@ constexpr int64_t kPiece = 65536;
 constexpr int64_t kColumns = 1024;  // memory is read along rows as far as folded values stay in L1
 constexpr int64_t kColumnRows = 64;
 constexpr int64_t kBufferRows = 16, kBufferColumns = 256;  // converted at a time
+// Each piece has states of its own. Of a broadcast tensor, which may have more elements than any memory, pieces are larger.
+constexpr int64_t kMostPieces = 1 << 20, kMostRowPieces = 1 << 10;
 
-// range(begin, end) of `count` elements, in pieces of fixed size that are merged in order: threads change no bit.
+// range(begin, end) of `count` elements, in pieces of a size that `count` gives, merged in order: threads change no bit.
 template <class State, class Range, class Merge>
 State fold_pieces(int64_t count, Range&& range, Merge&& merge) {
-  const int64_t pieces = (count + kPiece - 1) / kPiece;
+  const int64_t piece = std::max(kPiece, count / kMostPieces + 1);
+  const int64_t pieces = (count + piece - 1) / piece;
   if (pieces <= 1) return range(0, count);
   const auto states = std::make_unique<State[]>(static_cast<size_t>(pieces));
   parallel_for(pieces, 2, [&](int64_t first, int64_t last) {
     for (int64_t p = first; p < last; ++p)
-      states[p] = range(p * kPiece, std::min(count, (p + 1) * kPiece));
+      states[p] = range(p * piece, std::min(count, (p + 1) * piece));
   });
   for (int64_t p = 1; p < pieces; ++p) merge(states[0], states[p]);
   return states[0];
@@ -224,7 +227,8 @@ struct Reduction {
     const int64_t width = plan.kept_shape[plan.nkept - 1], out_step = plan.out_step[plan.nkept - 1];
     const int64_t blocks = (width + kColumns - 1) / kColumns;
     const int64_t c = task % blocks * kColumns, cols = std::min(kColumns, width - c);
-    const int64_t piece = std::max(kColumnRows, 4 * kPiece / std::min(width, kColumns));
+    const int64_t piece = std::max(
+        {kColumnRows, 4 * kPiece / std::min(width, kColumns), plan.count / kMostRowPieces + 1});
     const int64_t pieces = (plan.count + piece - 1) / piece;
     int64_t from, to;
     plan.locate(task / blocks * width + c, from, to);

@@ -1,7 +1,9 @@
 // Reductions against sums, products and searches in double precision: dtypes, layouts, dimensions,
 // sizes, NaN, empty tensors.
 #include <algorithm>
+#include <fstream>
 #include <numeric>
+#include <string>
 
 #include "layouts.hpp"
 
@@ -221,6 +223,29 @@ TEST(Losses, EveryPairOfLayouts) {
                 &target = target](const char* r) { return tenon::huber_loss(x, target, r); },
                smooth);
       }
+}
+
+// The most that this process has had resident since the last call, in MiB.
+int64_t most_resident() {
+  std::ifstream status("/proc/self/status");
+  int64_t kib = 0;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) kib = std::stoll(line.substr(6));
+  std::ofstream("/proc/self/clear_refs") << "5";
+  return kib / 1024;
+}
+
+// It has no rows of its own, and more elements than the states of its pieces may grow with.
+TEST(ReduceSizes, ABroadcastTensorTakesLittleMemory) {
+  const int64_t rows = 1 << 22, width = 1024;
+  const Tensor x = tenon::expand(tenon::ones({1, width}), {rows, width});
+  tenon::sum(tenon::ones({64, width}), {0});
+  most_resident();
+  const int64_t before = most_resident();
+  const Tensor sums = tenon::sum(x, {0});
+  EXPECT_LT(most_resident() - before, 64);
+  EXPECT_EQ(tenon::min(sums).item<float>(), static_cast<float>(rows));
+  EXPECT_EQ(tenon::max(sums).item<float>(), static_cast<float>(rows));
 }
 
 TEST(ReduceAccuracy, LargeMeanAndLongSums) {
