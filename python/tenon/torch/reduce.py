@@ -162,7 +162,9 @@ def _logical(op, x, dim, keepdim):
 
 def count_nonzero(input, dim=None):
     """How many elements are not 0."""
-    return _over(ops['count_nonzero'], check(input), dim, False)
+    if check(input).dtype is _core.bool:
+        return _over(ops['sum'], input, dim, False, _core.int64)
+    return _over(ops['count_nonzero'], input, dim, False)
 
 
 def _spread(op, input, dim, unbiased, correction, keepdim, name):

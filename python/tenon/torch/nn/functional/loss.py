@@ -58,7 +58,11 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
     """|x - target|."""
     reduction = _reduction(reduction, size_average, reduce)
     x, target = _pair('l1_loss', input, target)
-    return _weighted(ops['abs'](x - target), weight, reduction)
+    gap = x - target
+    if weight is not None or reduction == 'none' or gap.dtype not in (_core.float32, _core.float64):
+        return _weighted(ops['abs'](gap), weight, reduction)
+    total = ops['norm'](gap, 1.0)  # |gap| is not written
+    return total if reduction == 'sum' else total / gap.size
 
 
 @in_float32
