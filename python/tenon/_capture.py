@@ -15,6 +15,34 @@ def captured():
     return getattr(_local, 'graph', None)
 
 
+def graph_of(x):
+    """The Graph that this thread captures, where that is of the tensor's device; else None."""
+    return graph if (graph := captured()) is not None and str(graph.device) == str(x.device) else None
+
+
+class Clock:
+    """The number of a step and its rate in memory of the device, where a captured step reads them; and what is there by now.
+
+    Made before the capture: within, it would get memory that earlier work of the graph writes to.
+    """
+
+    __slots__ = ('lr', 'number', 'rate', 'step')
+
+    def __init__(self, device):
+        self.step = _core.ops['full']((), 0, _core.int64, device)
+        self.rate = _core.ops['full']((), 0.0, _core.float64, device)
+        self.number, self.lr = 0, 0.0
+
+    def set(self, number, lr):
+        """Writes what differs: steps that were taken otherwise, a new rate. The replay that follows counts by itself."""
+        with no_grad():
+            if number != self.number:
+                self.step.fill_(number)
+            if lr != self.lr:
+                self.rate.fill_(lr)
+        self.number, self.lr = number + 1, lr
+
+
 def tell(listener):
     """From now on listener._before_capture(device) is called before each capture begins: what it needs then cannot be made within."""
     with _lock:
@@ -87,6 +115,7 @@ class capture:
         if kind is None:
             self._graph._recorder.end()
         else:
+            self._graph._before.clear()
             self._graph._recorder.drop()
 
 

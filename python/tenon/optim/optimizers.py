@@ -1,6 +1,5 @@
 """SGD, Adam, AdamW, RMSprop and Adagrad: whole lists of parameters in one call."""
-import tenon
-from .._capture import captured, tell
+from .._capture import Clock, captured, graph_of, tell
 from .._core import ops
 from .._errors import PreconditionError
 from .optimizer import Optimizer
@@ -39,31 +38,6 @@ class SGD(Optimizer):
                   group['nesterov'], step == 1)
 
 
-def _graph_of(x):
-    """The graph that this thread captures, where that is of the tensor's device; else None."""
-    return graph if (graph := captured()) is not None and str(graph.device) == str(x.device) else None
-
-
-class _Clock:
-    """The number of a bucket's steps and its rate in memory of the device, where a captured step reads them; and what is there by now."""
-
-    __slots__ = ('lr', 'number', 'rate', 'step')
-
-    def __init__(self, device):
-        self.step = tenon.full((), 0, dtype=tenon.int64, device=device)
-        self.rate = tenon.full((), 0.0, dtype=tenon.float64, device=device)
-        self.number, self.lr = 0, 0.0
-
-    def set(self, number, lr):
-        """Writes what differs."""
-        with tenon.no_grad():
-            if number != self.number:
-                self.step.fill_(number)
-            if lr != self.lr:
-                self.rate.fill_(lr)
-        self.number, self.lr = number, lr
-
-
 class Adam(Optimizer):
     """Kingma & Ba 2015; amsgrad by Reddi et al. 2018."""
 
@@ -82,7 +56,7 @@ class Adam(Optimizer):
                    group['weight_decay'], self._decoupled)
 
     def _make_plan(self, group, pattern):
-        if any(_graph_of(x) is not None for x in group['params']):
+        if any(graph_of(x) is not None for x in group['params']):
             raise PreconditionError(f'[{type(self).__name__}] the first step of these parameters makes its memory: take one as usual before the '
                                     'capture')
         tell(self)
@@ -94,10 +68,10 @@ class Adam(Optimizer):
         for plan in self._plans:
             for bucket in plan.buckets if plan is not None else ():
                 if bucket.clock is None and str(bucket.params[0].device) == str(device):
-                    bucket.clock = _Clock(device)
+                    bucket.clock = Clock(device)
 
     def _step_bucket(self, g, group, bucket, grads):
-        if (graph := _graph_of(bucket.params[0])) is None:
+        if (graph := graph_of(bucket.params[0])) is None:
             super()._step_bucket(g, group, bucket, grads)
             return
         _adam_step_counted(bucket.params, grads, *bucket.state, bucket.clock.step, bucket.clock.rate, *group['betas'], group['eps'],
@@ -112,7 +86,6 @@ class Adam(Optimizer):
                                     'was loaded: capture it again')
         bucket.clock.set(bucket.step, group['lr'])
         bucket.step += 1
-        bucket.clock.number = bucket.step
 
 
 class AdamW(Adam):

@@ -7,6 +7,7 @@ import sys
 import unittest
 
 import tenon
+import tenon.torch
 from tenon import nn, optim
 
 DEVICE = os.environ['TENON_TEST_DEVICE']
@@ -67,6 +68,50 @@ class Capture(unittest.TestCase):
                 self.assertEqual(mine[name].tolist(), theirs[name].tolist(), name)
             for a, b in zip(eager.net.parameters(), other.net.parameters()):
                 self.assertEqual(a.tolist(), b.tolist())
+
+    def test_adam_of_torch_counts_in_replays(self):
+        """As above; its state holds the numbers of steps of each parameter."""
+        for amsgrad, kind in ((False, tenon.torch.optim.AdamW), (True, tenon.torch.optim.Adam)):
+            eager, other = Training(), Training()
+            for each in (eager, other):
+                each.optimizer = kind(each.net.parameters(), lr=0.05, weight_decay=0.1, amsgrad=amsgrad, maximize=amsgrad)
+            x, y = ramp(3, 4, 6), ramp(4, 4, 3)
+            with self.assertRaisesRegex(tenon.PreconditionError, 'take one as usual'):
+                tenon.graphed(other.step, x, y, warmup=0)
+            step = tenon.graphed(other.step, x, y)
+            eager.step(x, y)  # as the other's warm-up
+            for number in range(6):
+                if number == 3:
+                    for each in (eager, other):
+                        each.optimizer.param_groups[0]['lr'] = 0.2
+                if number == 4:  # not by the graph
+                    self.assertEqual(other.step(x, y).item(), eager.step(x, y).item())
+                self.assertEqual(step(x, y).item(), eager.step(x, y).item())
+            mine, theirs = (each.optimizer.state_dict()['state'] for each in (other, eager))
+            self.assertEqual(mine[0]['step'].item(), 8)
+            for number, state in theirs.items():
+                for name in state:
+                    self.assertEqual(mine[number][name].tolist(), state[name].tolist(), name)
+            for a, b in zip(eager.net.parameters(), other.net.parameters()):
+                self.assertEqual(a.tolist(), b.tolist())
+            other.optimizer.load_state_dict(other.optimizer.state_dict())
+            with self.assertRaisesRegex(tenon.PreconditionError, 'capture it again'):
+                step(x, y)
+
+    def test_several_steps_of_adam_in_one_graph(self):
+        for kind in (optim.Adam, tenon.torch.optim.Adam):
+            eager, other = Training(), Training()
+            for each in (eager, other):
+                each.optimizer = kind(each.net.parameters(), lr=0.05)
+            x, y = ramp(3, 4, 6), ramp(4, 4, 3)
+
+            def twice(training, x, y):
+                training.step(x, y)
+                return training.step(x, y)
+            step = tenon.graphed(lambda x, y: twice(other, x, y), x, y)
+            twice(eager, x, y)
+            for _ in range(3):
+                self.assertEqual(step(x, y).item(), twice(eager, x, y).item())
 
     def test_adam_is_captured_again_where_its_gradients_are_others(self):
         training = Training()

@@ -1,10 +1,12 @@
 """Adam and its kin."""
 import math
 
+from ..._capture import Clock, captured, graph_of, tell
 from ..._core import ops
+from ..._errors import PreconditionError
 from .optimizer import WAYS, Optimizer, check, column, decayed, zeros_like
 
-_adam_step = ops['adam_step']
+_adam_step, _adam_step_counted = ops['adam_step'], ops['adam_step_counted']
 
 
 class Adam(Optimizer):
@@ -18,13 +20,43 @@ class Adam(Optimizer):
                                   'fused': fused, 'decoupled_weight_decay': decoupled_weight_decay})
 
     def _first_state(self, group, x):
+        if graph_of(x) is not None:
+            raise PreconditionError(f'[{type(self).__name__}] the first step of these parameters makes its memory: take one as usual before the '
+                                    'capture')
+        tell(self)
         keys = ['exp_avg', 'exp_avg_sq'] + ['max_exp_avg_sq'] * bool(group['amsgrad'])
         return {'step': 0, **{key: zeros_like(x) for key in keys}}
 
+    def _before_capture(self, device):
+        """A clock for each list of parameters that a captured step may update together."""
+        if captured() is None:  # else the capture will be refused
+            alike = {(id(group), x.dtype.name, self.state[x]['step']) for group in self.param_groups for x in group['params']
+                     if x in self.state and str(x.device) == str(device)}
+            self._clocks = {key: Clock(device) for key in alike}
+
+    def _alike(self, state, x):
+        return state['step'] if graph_of(x) is not None else super()._alike(state, x)  # each replay counts
+
     def _update(self, group, params, grads, states):
-        _adam_step(params, grads, column(states, 'exp_avg'), column(states, 'exp_avg_sq'),
-                   column(states, 'max_exp_avg_sq') if group['amsgrad'] else [], states[0]['step'], float(group['lr']),
-                   *map(float, group['betas']), group['eps'], group['weight_decay'], group['decoupled_weight_decay'])
+        lists = (params, grads, column(states, 'exp_avg'), column(states, 'exp_avg_sq'),
+                 column(states, 'max_exp_avg_sq') if group['amsgrad'] else [])
+        numbers = (*map(float, group['betas']), group['eps'], group['weight_decay'], group['decoupled_weight_decay'])
+        if (graph := graph_of(params[0])) is None:
+            _adam_step(*lists, states[0]['step'], float(group['lr']), *numbers)
+            return
+        clock = self._clocks[id(group), params[0].dtype.name, states[0]['step']]
+        _adam_step_counted(*lists, clock.step, clock.rate, *numbers)
+        graph._before.append(lambda: self._before_replay(group, params, states, clock))
+
+    def _before_replay(self, group, params, states, clock):
+        own = [self.state.get(x) for x in params]
+        step = states[0]['step']
+        if any(mine is not state or state['step'] != step for mine, state in zip(own, states)):
+            raise PreconditionError(f'[{type(self).__name__}] its state was loaded, or steps of other parameters were taken, since its step was '
+                                    'captured: capture it again')
+        clock.set(step, float(group['lr']))
+        for state in states:
+            state['step'] += 1
 
 
 class AdamW(Adam):

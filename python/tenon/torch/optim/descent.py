@@ -19,7 +19,7 @@ class SGD(Optimizer):
     def _first_state(self, group, x):
         return {}
 
-    def _alike(self, state):  # PyTorch's state counts no steps
+    def _alike(self, state, x=None):  # PyTorch's state counts no steps
         return state.get('momentum_buffer') is None
 
     def _update(self, group, params, grads, states):

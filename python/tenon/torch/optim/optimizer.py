@@ -103,8 +103,8 @@ class Optimizer:
         """The state of a parameter before its first step; "step" counts them."""
         return {'step': 0}
 
-    def _alike(self, state):
-        """Counts a step of a parameter; what its state must share with those that are updated together."""
+    def _alike(self, state, x):
+        """Counts a step of parameter x; what its state must share with those that are updated together."""
         state['step'] += 1
         return state['step']
 
@@ -131,7 +131,7 @@ class Optimizer:
             if not state and (fresh := self._first_state(group, x)):
                 _steps.before_memory()
                 state.update(fresh)
-            bucket = buckets.setdefault((x.dtype.name, x.device.id, self._alike(state)), ([], [], []))
+            bucket = buckets.setdefault((x.dtype.name, x.device.id, self._alike(state, x)), ([], [], []))
             bucket[0].append(x)
             bucket[1].append(-grad if maximize else grad)
             bucket[2].append(state)
