@@ -94,9 +94,15 @@ class Capture(unittest.TestCase):
                     self.assertEqual(mine[number][name].tolist(), state[name].tolist(), name)
             for a, b in zip(eager.net.parameters(), other.net.parameters()):
                 self.assertEqual(a.tolist(), b.tolist())
-            other.optimizer.load_state_dict(other.optimizer.state_dict())
+            saved = other.optimizer.state_dict()
+            other.optimizer.load_state_dict(saved)
             with self.assertRaisesRegex(tenon.PreconditionError, 'capture it again'):
                 step(x, y)
+            # A step of an optimizer that was only loaded is captured, too.
+            other.optimizer = kind(other.net.parameters(), lr=0.2, weight_decay=0.1, amsgrad=amsgrad, maximize=amsgrad)
+            other.optimizer.load_state_dict(saved)
+            step = tenon.graphed(other.step, x, y, warmup=0)
+            self.assertEqual([step(x, y).item() for _ in range(2)], [eager.step(x, y).item() for _ in range(2)])
 
     def test_several_steps_of_adam_in_one_graph(self):
         for kind in (optim.Adam, tenon.torch.optim.Adam):

@@ -1,5 +1,6 @@
 """Adam and its kin."""
 import math
+from typing import NoReturn
 
 from ..._capture import Clock, captured, graph_of, tell
 from ..._core import ops
@@ -18,14 +19,17 @@ class Adam(Optimizer):
         super().__init__(params, {'lr': lr, 'betas': betas, 'eps': eps, 'weight_decay': weight_decay, 'amsgrad': amsgrad,
                                   'maximize': maximize, 'foreach': foreach, 'capturable': capturable, 'differentiable': differentiable,
                                   'fused': fused, 'decoupled_weight_decay': decoupled_weight_decay})
+        self._clocks: dict[tuple, Clock] = {}  # of captured steps
+        tell(self)
 
     def _first_state(self, group, x):
         if graph_of(x) is not None:
-            raise PreconditionError(f'[{type(self).__name__}] the first step of these parameters makes its memory: take one as usual before the '
-                                    'capture')
-        tell(self)
+            self._refuse_first()
         keys = ['exp_avg', 'exp_avg_sq'] + ['max_exp_avg_sq'] * bool(group['amsgrad'])
         return {'step': 0, **{key: zeros_like(x) for key in keys}}
+
+    def _refuse_first(self) -> NoReturn:
+        raise PreconditionError(f'[{type(self).__name__}] the first step of these parameters makes its memory: take one as usual before the capture')
 
     def _before_capture(self, device):
         """A clock for each list of parameters that a captured step may update together."""
@@ -44,7 +48,8 @@ class Adam(Optimizer):
         if (graph := graph_of(params[0])) is None:
             _adam_step(*lists, states[0]['step'], float(group['lr']), *numbers)
             return
-        clock = self._clocks[id(group), params[0].dtype.name, states[0]['step']]
+        if (clock := self._clocks.get((id(group), params[0].dtype.name, states[0]['step']))) is None:
+            self._refuse_first()
         _adam_step_counted(*lists, clock.step, clock.rate, *numbers)
         graph._before.append(lambda: self._before_replay(group, params, states, clock))
 
