@@ -1,4 +1,4 @@
-// cuBLASLt, opened when a product first asks for it: a machine without it multiplies by the plugin's own tiles.
+// cuBLASLt, opened when a product first needs it. Without it, the plugin's own tiles multiply.
 #pragma once
 
 #include <cublasLt.h>
@@ -16,7 +16,7 @@ struct CublasLt {
 #undef FUNCTION
 };
 
-// NULL where the library is missing, which is logged once, or TENON_CUDA_CUBLASLT=0 forbids it. [thread-safe]
+// NULL if the library is missing, which is logged once, or if TENON_CUDA_CUBLASLT=0 forbids it. [thread-safe]
 const CublasLt* cublaslt();
 
 // The device's handle. Throws sdk::Error. [thread-safe]
@@ -27,7 +27,7 @@ std::vector<tn_kernel> cublaslt_kernels();
 // Products of 8-bit floats: ops/matmul_scaled.cpp.
 tn_kernel cublaslt_scaled_matmul();
 
-// Throws sdk::Error with the library's words; TN_UNIMPLEMENTED where it cannot compute what is asked.
+// Throws sdk::Error with the library's message; TN_UNIMPLEMENTED if it cannot compute this.
 void check(cublasStatus_t status, const char* what);
 
 }  // namespace tenon::gpu

@@ -16,7 +16,7 @@ struct Functions {
 };
 Functions functions;
 
-// cuDNN compiles attention by NVRTC and opens it by name, which finds what is open already.
+// cuDNN compiles attention with NVRTC, which it opens by name and so finds if it is already open.
 void open_compiler() {
   const std::string version = std::to_string(CUDART_VERSION / 1000);
   static const LibraryAbout about =
@@ -73,13 +73,13 @@ CudnnHandle::CudnnHandle(uint32_t device)
 CudnnHandle::operator cudnnHandle_t() const { return shared_.handle; }
 
 void CudnnHandle::set_stream(rt::Stream stream) {
-  // Each time: a stream may have the address of one that has gone.
+  // Each time, because a new stream may have the address of a destroyed one.
   check(cudnnSetStream(shared_.handle, static_cast<cudaStream_t>(stream)), "choosing a stream");
 }
 
 }  // namespace tenon::gpu
 
-// The frontend's headers call the library by its own names: these go to the one that was opened, and are not exported.
+// The frontend's headers call the library by its own names. These forward to the opened library and are not exported.
 #define FUNCTION(result, name, parameters, arguments) \
   extern "C" result name parameters { return tenon::gpu::functions.name arguments; }
 #include "cudnn_functions.def"

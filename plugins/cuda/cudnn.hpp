@@ -1,4 +1,4 @@
-// cuDNN, opened when an op first asks for it: a machine without it convolves and attends by the plugin's own kernels.
+// cuDNN, opened when an op first needs it. Without it, the plugin's own kernels compute convolutions and attention.
 #pragma once
 
 #include <cudnn.h>
@@ -11,14 +11,14 @@
 
 namespace tenon::gpu {
 
-// Whether the library is there and TENON_CUDA_CUDNN=0 does not forbid it; why not is logged once. Its functions may be called, by
-// their own names, only where it is. [thread-safe]
+// Whether the library is present and TENON_CUDA_CUDNN=0 does not forbid it; if not, the reason is logged once. Only then may its functions
+// be called by their own names. [thread-safe]
 bool has_cudnn();
 
-// Throws sdk::Error with the library's words.
+// Throws sdk::Error with the library's message.
 void check(cudnnStatus_t status, const char* what);
 
-// The device's handle, for one thread at a time: it holds the stream that work goes to. Throws sdk::Error. [thread-safe]
+// The device's handle, for one thread at a time, because it also holds the stream. Throws sdk::Error. [thread-safe]
 class CudnnHandle {
  public:
   explicit CudnnHandle(uint32_t device);

@@ -31,7 +31,7 @@ std::vector<int64_t> list(std::span<const int64_t> values) {
   return {values.begin(), values.end()};
 }
 
-// Statuses of the library that no shape causes: something is missing, of another version, or broken.
+// Statuses of the library that no shape causes: something is missing, has another version, or is broken.
 constexpr std::string_view kBroken[] = {"NOT_INITIALIZED",
                                         "SUBLIBRARY",
                                         "NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING",
@@ -41,8 +41,8 @@ constexpr std::string_view kBroken[] = {"NOT_INITIALIZED",
                                         "EXECUTION_FAILED",
                                         "LICENSE_ERROR"};
 
-// Whether an engine failed for such a reason. The library tells its engines' one after the other, as "Warning: CUDNN_STATUS_…; Reason: …";
-// reasons may name statuses, too.
+// Whether an engine failed for such a reason. The library lists its engines' statuses as "Warning: CUDNN_STATUS_…; Reason: …"; reasons may
+// also name statuses.
 bool names_broken(std::string_view words) {
   constexpr std::string_view kStatus = ": CUDNN_STATUS_";
   for (size_t at = words.find(kStatus); at != words.npos; at = words.find(kStatus, at + 1))
@@ -51,7 +51,7 @@ bool names_broken(std::string_view words) {
   return false;
 }
 
-// Of what describes or plans: whether the library has no way for it, or it broke.
+// For describing and planning: whether the library has no way to compute this, or failed.
 bool lacks_way(const fe::error_t& error) {
   switch (error.code) {
     case fe::error_code_t::ATTRIBUTE_NOT_SET:
@@ -117,12 +117,12 @@ void CudnnGraph::plan(const CudnnTarget& target, const CudnnFreedom& may) {
   workspace_ = workspace_of_plan();
 }
 
-// Asks the heuristics, and for the first engine that may be taken.
+// Asks the heuristics and takes the first allowed engine.
 fe::error_t CudnnGraph::choose(const CudnnFreedom& may, int64_t workspace) {
   check_plan(graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
   std::vector<fe::NumericalNote_t> refused = {fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
   if (!may.nondeterministic) refused.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
-  // On f32 matrix units are TF32's.
+  // For f32, matrix units use TF32.
   if (!may.tf32 && dtype_ == TN_DTYPE_F32)
     refused.insert(refused.end(),
                    {fe::NumericalNote_t::DOWN_CONVERT_INPUTS, fe::NumericalNote_t::TENSOR_CORE});
@@ -136,7 +136,7 @@ uint64_t CudnnGraph::workspace_of_plan() const {
   return static_cast<uint64_t>(bytes);
 }
 
-// Where there would be a plan with more memory, the failure is not the shapes'. What was too large stays barred: all are asked for anew.
+// If a plan with more memory exists, the shapes are not the reason. Engines that were too large stay barred when all are asked again.
 void CudnnGraph::refuse(const fe::error_t& why, const CudnnFreedom& may) {
   if (choose(may, std::numeric_limits<int64_t>::max()).is_bad() || graph_.build_plans().is_bad())
     fail_plan(why);
@@ -161,8 +161,7 @@ CudnnTarget cudnn_target(uint32_t device, const CudnnHandle& handle) {
   return {handle, backend().device(device).architecture, nullptr};
 }
 
-// Attention's gradients that are the same each time take b·h·s²·2 bytes on Hopper: 4 × 12 heads of 1024 places 100 MB, 8 × 32 heads of
-// 4096 places 8.6 GB.
+// Reproducible attention gradients take b·h·s²·2 bytes on Hopper: 4 × 12 heads of 1024 places 100 MB, 8 × 32 heads of 4096 places 8.6 GB.
 int64_t most_workspace(uint32_t device) {
   const double eighth = static_cast<double>(backend().device(device).memory) / 8;
   return static_cast<int64_t>(number_from("TENON_CUDA_CUDNN_WORKSPACE", eighth));

@@ -1,4 +1,4 @@
-// A computation as cuDNN's graph API takes it: described by the frontend's headers, planned once, run with the addresses of a call.
+// A computation for cuDNN's graph API: described with the frontend's headers, planned once, run with the addresses of a call.
 #pragma once
 
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
@@ -12,7 +12,7 @@
 
 namespace tenon::gpu {
 
-// What a plan is made for: a device at hand, or the properties of one that is not.
+// The device to plan for: an actual one, or only its properties.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
   uint32_t architecture = 0;  // major·10 + minor
@@ -22,7 +22,7 @@ struct CudnnTarget {
 // What an engine may do for speed.
 struct CudnnFreedom {
   bool tf32 = false;                     // round f32 to TF32
-  bool nondeterministic = false;         // sum in another order each time
+  bool nondeterministic = false;         // sum in an order that varies
   int64_t workspace = int64_t{1} << 30;  // bytes
 };
 
@@ -30,10 +30,10 @@ using CudnnTensor = std::shared_ptr<cudnn_frontend::graph::Tensor_attributes>;
 
 class CudnnGraph {
  public:
-  // Elements of inputs and results, unless said otherwise: f16, bf16, f32 or f64. Sums are f32, those of f64 are f64.
+  // The type of inputs and results unless said otherwise: f16, bf16, f32 or f64. Sums are f32, for f64 they are f64.
   explicit CudnnGraph(tn_dtype dtype);
 
-  // Operands, in the order in which run takes their addresses, which are aligned to 16 bytes. Strides count elements.
+  // Operands, in the order in which run() takes their addresses, aligned to 16 bytes. Strides count elements.
   CudnnTensor input(std::span<const int64_t> sizes, std::span<const int64_t> strides);
   CudnnTensor input(std::span<const int64_t> sizes, std::span<const int64_t> strides,
                     tn_dtype dtype);
@@ -41,9 +41,8 @@ class CudnnGraph {
               std::span<const int64_t> strides, tn_dtype dtype);
   cudnn_frontend::graph::Graph& operations() { return graph_; }
 
-  // Plans it by the library's heuristics, for the first engine that does not round more than the dtypes say and, unless `may` lets
-  // it, gives the same each time. Throws TN_UNIMPLEMENTED where there is none, TN_FAILED_PRECONDITION where the library broke or the
-  // workspace is too small.
+  // Plans by the library's heuristics. Takes the first engine that rounds no more than the dtypes do and, unless `may` allows it, is
+  // reproducible. Throws TN_UNIMPLEMENTED if there is none, TN_FAILED_PRECONDITION if the library fails or the workspace is too small.
   void plan(const CudnnTarget& target, const CudnnFreedom& may = {});
   uint64_t workspace() const { return workspace_; }
   // Enqueues it. [stream-ordered]
@@ -63,10 +62,10 @@ class CudnnGraph {
 // The device of a call, for its plan.
 CudnnTarget cudnn_target(uint32_t device, const CudnnHandle& handle);
 
-// Bytes of a plan's workspace on the device: an eighth of its memory, or TENON_CUDA_CUDNN_WORKSPACE.
+// The most workspace for a plan: an eighth of the device's memory, or TENON_CUDA_CUDNN_WORKSPACE bytes.
 int64_t most_workspace(uint32_t device);
 
-// As cuDNN's engines ask for it.
+// The alignment that cuDNN's engines require.
 bool is_aligned_for_cudnn(const tn_view& view);
 
 }  // namespace tenon::gpu

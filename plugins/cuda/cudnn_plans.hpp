@@ -1,4 +1,4 @@
-// What the ops ask cuDNN for, apart from calls: tests plan it for devices that are not at hand.
+// What the ops ask of cuDNN, independent of calls, so that tests can plan for devices they do not have.
 #pragma once
 
 #include "conv_geometry.hpp"
@@ -16,7 +16,7 @@ struct CudnnConv {
 // Operands: x, weight, y; dy, weight, dx; dy, x, dweight. ops/conv.cpp.
 std::unique_ptr<CudnnGraph> describe(const CudnnConv& conv);
 
-// Attention without a mask, or its gradients. Sizes and strides of (N, H, L, E); strides of the last dimension are 1.
+// Attention without a mask, or its gradients. Sizes and strides of (N, H, L, E); the last dimension has stride 1.
 struct CudnnAttention {
   struct Operand {
     std::vector<int64_t> sizes, strides;
@@ -26,8 +26,8 @@ struct CudnnAttention {
   Operand q, k, v, y, g;  // g is the gradient of y
   bool causal = false;
   float scale = 1;
-  bool deterministic = true;  // of gradients
-  // Of gradients; dense where nothing is said.
+  bool deterministic = true;  // for gradients
+  // Strides of the gradients; dense if not given.
   Operand gq = {}, gk = {}, gv = {};
 };
 // Operands: q, k, v, y, lse; g, q, k, v, y, lse, gq, gk, gv. ops/attention.cpp.

@@ -1,4 +1,4 @@
-// What the environment lets NVIDIA's libraries do for speed. [thread-safe]
+// What the environment allows NVIDIA's libraries to do for speed. [thread-safe]
 #pragma once
 
 #include "library_kernel.hpp"
@@ -11,7 +11,7 @@ inline bool allows_tf32() {
   return yes;
 }
 
-// TENON_CUDA_NONDETERMINISTIC=1: sums may be taken in another order each time.
+// TENON_CUDA_NONDETERMINISTIC=1: the order of sums may vary.
 inline bool allows_nondeterminism() {
   static const bool yes = number_from("TENON_CUDA_NONDETERMINISTIC", 0) == 1;
   return yes;

@@ -1,4 +1,4 @@
-// NVIDIA's libraries, where its wheels and toolkits have them.
+// NVIDIA's libraries, in the places where its wheels and toolkits put them.
 #pragma once
 
 #include "library.hpp"
@@ -8,7 +8,7 @@ namespace tenon::gpu {
 LibraryAbout nvidia_library(const char* name, const std::string& file, const char* variable,
                             const char* computes, const char* remedy);
 
-// What a library's own function says of its version: major·10000 + minor·100 + patch. Empty where it has no such function.
+// The version that a function of the library returns: major·10000 + minor·100 + patch. Empty if there is no such function.
 template <class Number>
 std::string version_by(void* library, const char* function) {
   Number (*ask)() = nullptr;

@@ -1,4 +1,4 @@
-// The CUDA runtime under the names of runtime.hpp. It is linked statically and opens the driver when it is first asked.
+// The CUDA runtime as runtime.hpp. It is linked statically and opens the driver at the first call.
 #include "runtime.hpp"
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@ std::string version_of(int number) {
   return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
-// Of the driver: whether there is one, and for which CUDA.
+// Asks the driver whether it exists, and for which CUDA.
 std::string without_driver() {
   int driver = 0;
   const std::string wanted = version_of(CUDART_VERSION);
@@ -25,7 +25,7 @@ std::string without_driver() {
          ", older than this plugin's: update it to one for CUDA " + wanted;
 }
 
-// Cores of a multiprocessor that add and multiply f32 in a cycle: CUDA C++ Programming Guide, "Arithmetic Instructions".
+// f32 multiply-adds per cycle in a multiprocessor: CUDA C++ Programming Guide, "Arithmetic Instructions".
 int f32_lanes(int major, int minor) {
   if (major == 7) return 64;
   if (major == 8) return minor == 0 ? 64 : 128;

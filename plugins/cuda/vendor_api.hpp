@@ -10,7 +10,7 @@ namespace tenon::gpu::vendor {
 
 inline constexpr cudaError_t kOutOfMemory = cudaErrorMemoryAllocation;
 
-// After these every later call of the process fails on the device.
+// After these errors, every later call of the process fails on the device.
 inline bool is_lost(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:
@@ -26,7 +26,7 @@ inline bool is_lost(cudaError_t error) {
       return false;
   }
 }
-// Another process has the device to itself.
+// Another process uses the device exclusively.
 inline bool is_taken(cudaError_t error) { return error == cudaErrorDevicesUnavailable; }
 
 inline cudaError_t host_allocate(void** made, size_t bytes) {

@@ -23,10 +23,10 @@ Handle dot(const Handle& x, const Handle& y, const More&... more) {
   else
     return dot(product, more...);
 }
-// A vector (…, n) as what multiplies each row, or each column, of a matrix.
+// A vector (…, n) that multiplies each row, or each column, of a matrix.
 inline Handle per_column(const Handle& s) { return call("unsqueeze", s, -2); }
 inline Handle per_row(const Handle& s) { return call("unsqueeze", s, -1); }
-// A number of each matrix (…) for its elements.
+// One number for each matrix (…), broadcast to its elements.
 inline Handle spread(const Handle& x) { return per_row(per_row(x)); }
 
 inline Handle ones_like(const Handle& x) { return call("full_like", x, 1); }

@@ -1,5 +1,5 @@
-// Formulas: M. Giles, An extended collection of matrix derivative results (2008), unless another source is named. Real formulas
-// become complex ones with ᴴ for ᵀ. G is the gradient that arrives, a bar marks one that leaves.
+// Formulas: M. Giles, An extended collection of matrix derivative results (2008), unless another source is named. Real formulas become
+// complex ones with ᴴ for ᵀ. G is the incoming gradient; a bar marks an outgoing one.
 #include "gradients.hpp"
 
 #include <limits>
@@ -199,7 +199,7 @@ namespace {
 // X - Xᴴ
 Handle skew(const Handle& x) { return x - H(x); }
 
-// The part that U and Vᴴ bring: see below.
+// The contribution of U and Vᴴ: see below.
 Handle vectors_gradient(const Handle& u, const Handle& s, const Handle& vh, const Handle& gu,
                         const Handle& gvh) {
   const Handle squares = s * s;

@@ -1,4 +1,5 @@
-// Gradients, in other ops, so that theirs follow. Those of complex numbers are conj(df/dz) times what arrives, as in the core.
+// Gradients, written in other ops, so that second gradients follow. Complex ones are conj(df/dz) times the incoming gradient, as in the
+// core.
 #pragma once
 
 #include "tenon/new_op.hpp"

@@ -1,4 +1,4 @@
-// The kernels of this plugin, one template for four element types. Inputs come with any strides, outputs are contiguous.
+// This plugin's kernels: templates for four element types. Inputs may have any strides; outputs are contiguous.
 #pragma once
 
 #include "tenon/plugin.hpp"
@@ -41,7 +41,7 @@ void svd(const sdk::Call& call);
 template <class T>
 void svdvals(const sdk::Call& call);
 
-// Makes a kernel's template for all element types; after its definition.
+// Instantiates a kernel's template for all element types; use it after the definition.
 #define TN_LINALG_TYPES(name)                                     \
   template void name<float>(const sdk::Call& call);               \
   template void name<double>(const sdk::Call& call);              \

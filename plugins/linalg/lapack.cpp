@@ -27,8 +27,8 @@ void find(void* handle, const char* name, Fn& fn) {
   if (fn == nullptr) sdk::fail(TN_UNIMPLEMENTED, "[linalg] ", kLibrary, " has no ", name);
 }
 
-// The plugin's own run path, folder by folder: a sanitizer or a tool that stands in for dlopen is the caller instead, and
-// has another one.
+// Searches the plugin's own run path, folder by folder: a sanitizer or another tool that intercepts dlopen would be the caller, with
+// another run path.
 void* open_along_run_path() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&open_along_run_path), &self) == 0) return nullptr;
@@ -50,7 +50,7 @@ void* open_along_run_path() {
 }
 
 Library open_library() {
-  // By its name alone: the plugin's run path says where it lies.
+  // Opened by name alone: the plugin's run path finds it.
   void* handle = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
     const std::string reason = dlerror();
@@ -74,7 +74,7 @@ Library open_library() {
 }
 
 const Library& library() {
-  static const Library opened = open_library();  // tried again after a failure
+  static const Library opened = open_library();  // retried after a failure
   return opened;
 }
 
@@ -97,11 +97,11 @@ const Routines<std::complex<double>>& lapack() {
   return library().z;
 }
 
-// Below this many rows OpenBLAS's threads, which wait for one another in short steps, gain little alone and lose much beside other
-// programs or pools: 512 rows took 2.3 to 200 ms with two threads, 3.3 with one.
+// Below this many rows, OpenBLAS's threads, which often wait for each other, gain little alone and lose much beside other programs or
+// pools: 512 rows took 2.3 to 200 ms with two threads, 3.3 with one.
 constexpr int64_t kManyRows = 1024;
 
-// The number of threads is the library's, not a call's: one caller at a time may raise it.
+// The number of threads belongs to the library, not to a call, so only one caller at a time may raise it.
 WholeMachine::WholeMachine(int64_t matrices, int64_t n)
     : team_(n >= kManyRows && matrices < host::max_threads()) {
   if (team_) library().set_threads(host::max_threads());

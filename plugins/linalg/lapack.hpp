@@ -1,10 +1,10 @@
-// LAPACK, from a library that is opened when it is first needed: its 25 MB cost a program that factors no matrix nothing.
+// LAPACK, opened when first needed, so that its 25 MB cost nothing to programs that factor no matrix.
 #pragma once
 
 #include <complex>
 #include <cstdint>
 
-// The header declares every routine; only its types are used, so nothing is linked.
+// The header declares every routine. Only its types are used, so nothing is linked.
 #define lapack_complex_float std::complex<float>
 #define lapack_complex_double std::complex<double>
 #define LAPACK_GLOBAL(lcname, UCNAME) scipy_##lcname##_
@@ -39,7 +39,7 @@ T conj(T x) {
 template <class T>
 struct Routines;
 
-// X(routine, its name with the letter of the type): the orthogonal and symmetric ones are called otherwise for complex numbers.
+// X(routine, its name without the type's letter): orthogonal and symmetric routines have other names for complex numbers.
 #define TN_LAPACK_REAL(X, s) \
   X(potrf, s##potrf)         \
   X(getrf, s##getrf)         \
@@ -73,11 +73,12 @@ struct Routines<std::complex<double>> {
 };
 #undef TN_LAPACK_FIELD
 
-// Opens the library on the first call. Throws Error(TN_UNIMPLEMENTED) where it is missing.
+// Opens the library at the first call. Throws Error(TN_UNIMPLEMENTED) if it is missing.
 template <class T>
 const Routines<T>& lapack();
 
-// While it lives, LAPACK may use all threads for one matrix of n rows; otherwise one, as batches are divided among the plugin's.
+// While it lives, LAPACK may use all threads for one large matrix of n rows; otherwise one, because batches are divided among the plugin's
+// threads.
 class WholeMachine {
  public:
   WholeMachine(int64_t matrices, int64_t n);

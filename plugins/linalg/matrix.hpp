@@ -1,4 +1,4 @@
-// Batches of matrices as LAPACK wants them: copied out of any strides, one after the other.
+// Batches of matrices in LAPACK's form: copied from any strides, one after the other.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace tenon::linalg {
 
 inline int to_int(int64_t n) { return static_cast<int>(n); }  // shape rules have checked it
 
-// The last two dimensions of a tensor, at each index of the others.
+// The last two dimensions of a tensor, for each index of the others.
 template <class T>
 class Matrices {
  public:
   explicit Matrices(const tn_view& view) : Matrices(view, sdk::shape(view).first(view.ndim - 2)) {}
-  // Counted over a batch that the tensor's own broadcasts to.
+  // Counted over a batch that the tensor's own batch broadcasts to.
   Matrices(const tn_view& view, std::span<const int64_t> batch)
       : view_(view), batch_(batch), lead_(static_cast<int64_t>(batch.size()) - (view.ndim - 2)) {
     for (const int64_t size : batch) count_ *= size;
@@ -56,7 +56,7 @@ class Matrices {
   int64_t count_ = 1;
 };
 
-// to[i·step + j] = from(i, j), in tiles that stay in the cache when one side is read across.
+// to[i·step + j] = from(i, j), in tiles that stay in the cache if one side is read across.
 template <class T>
 void copy_rows(const T* from, int64_t row_stride, int64_t column_stride, int64_t rows,
                int64_t columns, T* to, int64_t step) {
@@ -73,7 +73,7 @@ void copy_rows(const T* from, int64_t row_stride, int64_t column_stride, int64_t
           to[i * step + j] = from[i * row_stride + j * column_stride];
 }
 
-// Row by row. LAPACK, which reads column by column, sees the transpose; for most routines that is as good.
+// Row by row. LAPACK reads column by column and sees the transpose, which suits most routines.
 template <class T>
 void load(const Matrices<const T>& m, int64_t i, T* to) {
   copy_rows(m.at(i), m.row_stride(), m.column_stride(), m.rows(), m.columns(), to, m.columns());
@@ -83,7 +83,7 @@ template <class T>
 void load_columns(const Matrices<const T>& m, int64_t i, T* to) {
   copy_rows(m.at(i), m.column_stride(), m.row_stride(), m.columns(), m.rows(), to, m.rows());
 }
-// (A + Aᴴ)/2 in place, so that a symmetric decomposition reads all of A, and its gradient is that of what it reads.
+// (A + Aᴴ)/2 in place, so that a symmetric decomposition reads all of A and its gradient matches that.
 template <class T>
 void make_symmetric(T* a, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
@@ -99,11 +99,11 @@ void store_columns(const T* from, int64_t step, int64_t rows, int64_t columns, T
   copy_rows(from, 1, step, rows, columns, to, columns);
 }
 
-// A workspace as large as the routine's answer says.
+// A workspace of the size that the routine asks for.
 template <class T>
 std::vector<T> workspace(T answer) {
   const double size = std::real(answer);
-  // The answer is a number of the element type: float is exact only to 2^24.
+  // The routine returns the size as an element: float is exact only up to 2^24.
   const double roomy = std::max(1.0, size * (1 + 1e-6) + 1);
   if (roomy > 2147483647.0)
     sdk::fail(TN_INVALID_ARGUMENT, "the matrices are too large: LAPACK would need a workspace of ",
@@ -111,10 +111,10 @@ std::vector<T> workspace(T answer) {
   return std::vector<T>(static_cast<size_t>(roomy));
 }
 
-// worker(i) for every matrix, where make() gives each thread a worker of its own. `cost` is about the multiplications of one.
+// worker(i) for every matrix; make() gives each thread its own worker. `cost`: about the number of multiplications for one.
 template <class Make>
 void each_matrix(int64_t count, double cost, Make&& make) {
-  const double grain = 1e5 / std::max(cost, 1.0);  // about 20 us of work pay for a thread
+  const double grain = 1e5 / std::max(cost, 1.0);  // a thread pays off from about 20 us of work
   host::parallel_ranges(count, grain < 1 ? 1 : static_cast<int64_t>(std::min(grain, 1e9)),
                         [&](int64_t begin, int64_t end) {
                           auto worker = make();
@@ -122,7 +122,7 @@ void each_matrix(int64_t count, double cost, Make&& make) {
                         });
 }
 
-// A defect of this plugin if ever: LAPACK names the argument it does not like.
+// This would be a defect of the plugin: LAPACK names the argument it rejects.
 inline void check_arguments(int info) {
   if (info < 0) sdk::fail(TN_INTERNAL, "LAPACK refuses its argument ", -info);
 }

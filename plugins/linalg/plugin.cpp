@@ -1,4 +1,4 @@
-// The plugin's entry. It adds ops, and kernels of them for the host's device; other devices fall back to that.
+// The plugin's entry point. It adds ops with kernels for the host's device; other devices fall back to that.
 #include "../common/parallel.hpp"
 #include "gradients.hpp"
 #include "kernels.hpp"
@@ -33,7 +33,7 @@ tn_op_def op(std::string_view schema, uint64_t saved_inputs, uint64_t saved_outp
   add<name<float>, name<double>, name<std::complex<float>>, name<std::complex<double>>>(registry, \
                                                                                         def)
 
-// positions.hpp has names for the places in these schemas.
+// positions.hpp names the positions in these schemas.
 void start(sdk::Registry& registry) {
   host::start_threads(sdk::host());
   TN_ADD(inv, (op<inv_gradient, like_square>("linalg.inv(Tensor x) -> Tensor @1", 0, 1)));

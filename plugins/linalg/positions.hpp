@@ -1,5 +1,4 @@
-// Positions in the schemas of plugin.cpp, as tenon/schemas.h has them for the core's ops. An op
-// that is missing here takes x alone.
+// Positions in the schemas of plugin.cpp, like tenon/schemas.h for the core's ops. An op without an entry here only takes x.
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,7 @@ void sign_and_log(const Views& in, const Results& out) {
 }
 
 void solution(const Views& in, const Results& out) {
-  using arg = linalg::arg::solve;  // solve_triangular has them there, too
+  using arg = linalg::arg::solve;  // solve_triangular has them in the same positions
   const int64_t n = check_square(in, arg::a, "a");
   check_matrices(in, arg::b, "b");
   const Sizes a = batch(in, arg::a), b = batch(in, arg::b), shape = in.shape(arg::b);
@@ -132,7 +132,8 @@ void singular(const Views& in, const Results& out) {
 }
 
 void singular_values(const Views& in, const Results& out) {
-  const int64_t k = extent(in).k;  // before batch(): arguments have no order
+  const int64_t k =
+      extent(in).k;  // before batch(), because C++ does not order the evaluation of arguments
   out.set(0, host::real_of(in.dtype(0)), batch(in), {k});
 }
 

@@ -1,4 +1,4 @@
-// Shapes and dtypes of results, and what is wrong with arguments. Batches are the dimensions before the last two.
+// Shapes and dtypes of results, and errors in arguments. Batches are the dimensions before the last two.
 #pragma once
 
 #include "../common/infer.hpp"

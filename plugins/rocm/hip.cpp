@@ -6,13 +6,13 @@
 #include <mutex>
 #include <vector>
 
-// What clang compiles into every file with kernels: calls that hand its code to the runtime, before main. The runtime is not open
-// then, so they are kept, and handed on when it is.
+// Calls that clang compiles into every file with kernels: before main, they register its code with the runtime. The runtime is not open
+// yet, so the calls are stored and repeated once it is.
 namespace tenon::gpu {
 namespace {
 
 struct Function {
-  const void* stub;  // the host function that stands for the kernel
+  const void* stub;  // the host function that represents the kernel
   char* device_name;
   const char* name;
   unsigned threads;

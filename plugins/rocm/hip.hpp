@@ -1,4 +1,4 @@
-// The HIP runtime, opened when it is first asked for: a machine without it loads the plugin all the same.
+// The HIP runtime, opened at the first use, so that a machine without it can still load the plugin.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -15,13 +15,13 @@ struct Hip {
   // The header overloads these by templates.
   hipError_t (*hipMalloc)(void** address, size_t bytes) = nullptr;
   hipError_t (*hipHostMalloc)(void** address, size_t bytes, unsigned flags) = nullptr;
-  // Has the name of its structure's version from HIP 6 on.
+  // HIP 6 added the version of its structure to the name.
   hipError_t (*hipGetDeviceProperties)(hipDeviceProp_t* properties, int device) = nullptr;
 };
 
-// NULL with the reason where the library is missing. Hands it the kernels of this plugin. [thread-safe]
+// NULL with the reason if the library is missing. Registers this plugin's kernels with it. [thread-safe]
 const Hip* open_hip(std::string& reason);
-// Once it is open.
+// Only once it is open.
 const Hip& hip();
 
 }  // namespace tenon::gpu

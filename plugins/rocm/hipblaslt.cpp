@@ -11,7 +11,7 @@
 namespace tenon::gpu {
 namespace {
 
-// Whether it can be used. The names are those that belong to this HIP.
+// Whether it can be used. The file names must match this HIP.
 bool open_functions(HipblasLt& functions) {
   std::string reason;
   void* library = nullptr;

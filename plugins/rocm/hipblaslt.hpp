@@ -1,4 +1,4 @@
-// hipBLASLt, opened when a product on a GPU that it is made for first asks for it: without it rocBLAS multiplies.
+// hipBLASLt, opened when a product first needs it on a GPU that it is made for. Without it, rocBLAS multiplies.
 #pragma once
 
 #include <vector>
@@ -15,17 +15,17 @@ struct HipblasLt {
 #undef FUNCTION
 };
 
-// NULL where the library is missing, which is logged once, or TENON_ROCM_HIPBLASLT=0 forbids it. [thread-safe]
+// NULL if the library is missing, which is logged once, or if TENON_ROCM_HIPBLASLT=0 forbids it. [thread-safe]
 const HipblasLt* hipblaslt();
 
 // matmul and linear, before rocBLAS: ops/matmul_fused.cpp.
 std::vector<tn_kernel> hipblaslt_kernels();
 
-// Throws sdk::Error; TN_UNIMPLEMENTED where it cannot compute what is asked.
+// Throws sdk::Error; TN_UNIMPLEMENTED if it cannot compute this.
 void check(hipblasStatus_t status, const char* what);
 
-// The handle of the call's device and stream: kernels keep counters in memory of the handle's, which streams that run side by side
-// must not share. Throws sdk::Error. [thread-safe]
+// The handle for the call's device and stream: kernels keep counters in the handle's memory, which concurrent streams must not share.
+// Throws sdk::Error. [thread-safe]
 hipblasLtHandle_t hipblaslt_handle(const tn_call& call);
 
 }  // namespace tenon::gpu

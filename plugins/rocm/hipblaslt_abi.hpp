@@ -36,7 +36,7 @@ enum hipblasLtMatmulDescAttributes_t : int32_t {
   HIPBLASLT_MATMUL_DESC_BIAS_POINTER = 3,    // const void*, of the device
   HIPBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 4,  // int32_t, a hipDataType
 };
-// The bias has a value for each row of the result; gelu is the approximation by tanh.
+// The bias has a value for each row of the result; gelu is the tanh approximation.
 enum hipblasLtEpilogue_t : uint32_t {
   HIPBLASLT_EPILOGUE_DEFAULT = 1,
   HIPBLASLT_EPILOGUE_RELU = 2,
@@ -66,7 +66,7 @@ struct hipblasLtMatmulHeuristicResult_t {
   int reserved[4];
 };
 
-// Of the device that hipSetDevice chose for the thread.
+// For the device that hipSetDevice chose on this thread.
 hipblasStatus_t hipblasLtCreate(hipblasLtHandle_t* handle);
 
 hipblasStatus_t hipblasLtMatmulDescCreate(hipblasLtMatmulDesc_t* made, hipblasComputeType_t compute,
@@ -75,7 +75,7 @@ hipblasStatus_t hipblasLtMatmulDescDestroy(hipblasLtMatmulDesc_t description);
 hipblasStatus_t hipblasLtMatmulDescSetAttribute(hipblasLtMatmulDesc_t description,
                                                 hipblasLtMatmulDescAttributes_t which,
                                                 const void* value, size_t bytes);
-// Stored by columns, `pitch` elements from one to the next.
+// Column-major, `pitch` elements from one column to the next.
 hipblasStatus_t hipblasLtMatrixLayoutCreate(hipblasLtMatrixLayout_t* made, hipDataType type,
                                             uint64_t rows, uint64_t columns, int64_t pitch);
 hipblasStatus_t hipblasLtMatrixLayoutDestroy(hipblasLtMatrixLayout_t layout);
@@ -88,13 +88,13 @@ hipblasStatus_t hipblasLtMatmulPreferenceSetAttribute(hipblasLtMatmulPreference_
                                                       hipblasLtMatmulPreferenceAttributes_t which,
                                                       const void* value, size_t bytes);
 
-// At most `wanted` algorithms, the one that is thought to be the fastest first.
+// At most `wanted` algorithms; the one expected to be fastest comes first.
 hipblasStatus_t hipblasLtMatmulAlgoGetHeuristic(
     hipblasLtHandle_t handle, hipblasLtMatmulDesc_t description, hipblasLtMatrixLayout_t a,
     hipblasLtMatrixLayout_t b, hipblasLtMatrixLayout_t c, hipblasLtMatrixLayout_t d,
     hipblasLtMatmulPreference_t preference, int wanted, hipblasLtMatmulHeuristicResult_t* found,
     int* count);
-// d = epilogue(alpha·op(a)·op(b) + beta·c); alpha and beta are of the scale's type and on the host.
+// d = epilogue(alpha·op(a)·op(b) + beta·c); alpha and beta have the scale's type and are on the host.
 hipblasStatus_t hipblasLtMatmul(hipblasLtHandle_t handle, hipblasLtMatmulDesc_t description,
                                 const void* alpha, const void* a, hipblasLtMatrixLayout_t a_layout,
                                 const void* b, hipblasLtMatrixLayout_t b_layout, const void* beta,

@@ -7,13 +7,13 @@
 namespace tenon::gpu {
 namespace {
 
-// Whether the HIP runtime that the library calls, if any, is the one that the plugin has opened, and not another version beside it.
+// Whether the library uses the same HIP runtime as the plugin (if any), and not another version beside it.
 bool shares_runtime(void* library) {
   const std::string name = "libamdhip64.so." + std::to_string(HIP_VERSION_MAJOR);
   void* const ours = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   void* const function = ours != nullptr ? dlsym(ours, "hipSetDevice") : nullptr;
-  if (ours != nullptr) dlclose(ours);                // it stays open by whom it was opened
-  void* const its = dlsym(library, "hipSetDevice");  // its dependencies are searched, too
+  if (ours != nullptr) dlclose(ours);                // whoever opened it keeps it open
+  void* const its = dlsym(library, "hipSetDevice");  // also searches its dependencies
   return its == nullptr || its == function;
 }
 

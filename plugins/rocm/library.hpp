@@ -1,4 +1,4 @@
-// AMD's libraries, opened when an op first asks for them.
+// AMD's libraries, opened when an op first needs them.
 #pragma once
 
 #include "../gpu/library.hpp"
@@ -9,7 +9,7 @@ LibraryAbout amd_library(const char* name, const std::vector<std::string>& files
                          const char* variable, const char* computes, const char* otherwise,
                          const char* remedy);
 
-// The same as open_library; NULL also where the library calls another HIP runtime than the plugin's.
+// Like open_library, but also NULL if the library uses another HIP runtime than the plugin.
 void* open_rocm_library(const LibraryAbout& about, std::string& reason);
 
 }  // namespace tenon::gpu

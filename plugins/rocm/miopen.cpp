@@ -46,9 +46,9 @@ void check(miopenStatus_t status, const char* what) {
 struct MiopenHandle::Shared {
   std::mutex mutex;
   miopenHandle_t handle = nullptr;
-  rt::Event done = nullptr;  // behind what was enqueued last
+  rt::Event done = nullptr;  // reached after everything enqueued so far
   bool used = false;
-  rt::Stream stream = nullptr;  // of the call that is under way
+  rt::Stream stream = nullptr;  // of the current call
 };
 
 MiopenHandle::MiopenHandle(uint32_t device)
@@ -62,7 +62,8 @@ MiopenHandle::MiopenHandle(uint32_t device)
 MiopenHandle::operator miopenHandle_t() const { return shared_.handle; }
 
 void MiopenHandle::begin(rt::Stream stream) {
-  // Each time: a stream may have the address of one that has gone. A graph runs in order with the device's work, so what is captured need not wait.
+  // Each time, because a new stream may have the address of a destroyed one. A graph runs in order with the device's work, so captured work
+  // need not wait.
   if (shared_.used && !is_captured(stream)) rt::wait(stream, shared_.done);
   check(miopen()->miopenSetStream(shared_.handle, static_cast<ihipStream_t*>(stream)),
         "choosing a stream");

@@ -1,4 +1,4 @@
-// MIOpen, opened when a convolution first asks for it: a machine without it convolves by the plugin's own kernels.
+// MIOpen, opened when a convolution first needs it. Without it, the plugin's own kernels run.
 #pragma once
 
 #include <mutex>
@@ -17,22 +17,22 @@ struct Miopen {
 #undef FUNCTION
 };
 
-// NULL where the library is missing, which is logged once, or TENON_ROCM_MIOPEN=0 forbids it. [thread-safe]
+// NULL if the library is missing, which is logged once, or if TENON_ROCM_MIOPEN=0 forbids it. [thread-safe]
 const Miopen* miopen();
 
 // conv and its gradients: ops/conv.cpp.
 std::vector<tn_kernel> miopen_kernels();
 
-// Throws sdk::Error with the library's words; TN_UNIMPLEMENTED where it cannot compute what is asked.
+// Throws sdk::Error with the library's message; TN_UNIMPLEMENTED if it cannot compute this.
 void check(miopenStatus_t status, const char* what);
 
-// The device's handle, for one thread at a time. It has memory of its own, so a stream waits for what another enqueued with it
-// before. Throws sdk::Error. [thread-safe]
+// The device's handle, for one thread at a time. The handle has memory of its own, so a stream waits for work that another stream enqueued
+// with it. Throws sdk::Error. [thread-safe]
 class MiopenHandle {
  public:
   explicit MiopenHandle(uint32_t device);
   operator miopenHandle_t() const;
-  // Around what is enqueued on a stream.
+  // Lives while work is enqueued on a stream.
   void begin(rt::Stream stream);
   void end();
 

@@ -10,7 +10,7 @@
 namespace tenon::gpu {
 namespace {
 
-// Whether it can be used. The names are those that belong to this HIP; librocblas.so.3 came with 5.7.
+// Whether it can be used. The file names must match this HIP; librocblas.so.3 came with 5.7.
 bool open_functions(Rocblas& functions) {
   static const LibraryAbout about =
       amd_library("rocBLAS",
@@ -43,7 +43,7 @@ rocblas_handle make_handle(uint32_t device) {
   rt::use(device);
   rocblas_handle made = nullptr;
   check(rocblas()->rocblas_create_handle(&made), "opening rocBLAS");
-  // Sums in one order, so that a call gives the same each time.
+  // Forbids atomic sums, so that results are reproducible.
   check(rocblas()->rocblas_set_atomics_mode(made, rocblas_atomics_not_allowed), "opening rocBLAS");
   return made;
 }

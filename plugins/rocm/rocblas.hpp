@@ -1,4 +1,4 @@
-// rocBLAS, opened when a product first asks for it: a machine without it multiplies by the plugin's own tiles.
+// rocBLAS, opened when a product first needs it. Without it, the plugin's own tiles multiply.
 #pragma once
 
 #include <mutex>
@@ -16,17 +16,17 @@ struct Rocblas {
 #undef FUNCTION
 };
 
-// NULL where the library is missing, which is logged once, or TENON_ROCM_ROCBLAS=0 forbids it. [thread-safe]
+// NULL if the library is missing, which is logged once, or if TENON_ROCM_ROCBLAS=0 forbids it. [thread-safe]
 const Rocblas* rocblas();
 
 // matmul and linear: ops/matmul.cpp.
 std::vector<tn_kernel> rocblas_kernels();
 
-// Throws sdk::Error with the library's words.
+// Throws sdk::Error with the library's message.
 void check(rocblas_status status, const char* what);
 
-// The device's handle, for one thread at a time. Its kernels run on the call's stream and use the call's scratch memory: memory of
-// the handle's own would be shared by streams that run side by side. Throws sdk::Error. [thread-safe]
+// The device's handle, for one thread at a time. Its kernels run on the call's stream and use the call's scratch memory, because concurrent
+// streams would share memory of the handle. Throws sdk::Error. [thread-safe]
 class RocblasHandle {
  public:
   RocblasHandle(const tn_call& call, uint64_t workspace);

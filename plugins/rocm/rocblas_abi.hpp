@@ -38,13 +38,13 @@ enum rocblas_atomics_mode : int32_t { rocblas_atomics_not_allowed = 0 };
 enum rocblas_gemm_algo : int32_t { rocblas_gemm_algo_standard = 0 };
 constexpr uint32_t rocblas_gemm_flags_none = 0;
 
-// Of the device that hipSetDevice chose for the thread. One thread at a time may use a handle.
+// For the device that hipSetDevice chose on this thread. Only one thread at a time may use a handle.
 rocblas_status rocblas_create_handle(rocblas_handle* handle);
 rocblas_status rocblas_set_stream(rocblas_handle handle, ihipStream_t* stream);
 rocblas_status rocblas_set_workspace(rocblas_handle handle, void* address, size_t bytes);
 rocblas_status rocblas_set_atomics_mode(rocblas_handle handle, rocblas_atomics_mode mode);
 const char* rocblas_status_to_string(rocblas_status status);
-// d = alpha·op(a)·op(b) + beta·c for each of `copies`, stored by columns; alpha and beta are of `compute` and on the host.
+// d = alpha·op(a)·op(b) + beta·c for each of `copies`, column-major; alpha and beta have type `compute` and are on the host.
 rocblas_status rocblas_gemm_strided_batched_ex(
     rocblas_handle handle, rocblas_operation op_a, rocblas_operation op_b, rocblas_int m,
     rocblas_int n, rocblas_int k, const void* alpha, const void* a, rocblas_datatype a_type,

@@ -1,5 +1,5 @@
-// Ranges for AMD's profilers. ROCTX is a library of its own: a profiler has it loaded, or TENON_ROCM_ROCTX=1 asks for it. Without either
-// a range costs a look at a pointer.
+// Ranges for AMD's profilers. ROCTX is a separate library: either a profiler has loaded it, or TENON_ROCM_ROCTX=1 asks for it. Otherwise a
+// range only checks a pointer.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ struct Roctx {
 Roctx open_roctx() noexcept {
   const char* const asked = std::getenv("TENON_ROCM_ROCTX");
   const bool may_load = asked != nullptr && std::string_view(asked) == "1";
-  for (const int how : {RTLD_NOLOAD, 0}) {  // what a profiler has loaded comes first
+  for (const int how : {RTLD_NOLOAD, 0}) {  // prefers what a profiler has loaded
     if (how == 0 && !may_load) break;
     for (const char* const name : kLibraries) {
       void* const library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | how);  // never closed

@@ -1,4 +1,4 @@
-// The HIP runtime under the names of runtime.hpp, through the table of hip.hpp.
+// The HIP runtime as runtime.hpp, through the table of hip.hpp.
 #include "runtime.hpp"
 
 #include <cstdlib>
@@ -55,7 +55,7 @@ std::vector<Device> devices(std::string& reason) {
     device.compute_units = attribute(hipDeviceAttributeMultiprocessorCount);
     device.warp_width = attribute(hipDeviceAttributeWarpSize);
     device.shared_bytes = attribute(hipDeviceAttributeMaxSharedMemoryPerBlock);
-    // Multiply-adds of 64 lanes a cycle in each compute unit; the clock is in kHz.
+    // 64 multiply-adds per cycle in each compute unit; the clock is in kHz.
     device.peak_flops =
         uint64_t{2000} * 64 * attribute(hipDeviceAttributeClockRate) * device.compute_units;
     made.push_back(device);

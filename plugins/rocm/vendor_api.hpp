@@ -1,4 +1,4 @@
-// The HIP runtime as plugins/gpu/vendor_runtime.cpp calls it: through the table of what was found in the library.
+// The HIP runtime for plugins/gpu/vendor_runtime.cpp, through the table of functions found in the library.
 #pragma once
 
 #include "hip.hpp"
@@ -10,7 +10,7 @@ namespace tenon::gpu::vendor {
 
 inline constexpr hipError_t kOutOfMemory = hipErrorOutOfMemory;
 
-// After these every later call of the process fails on the device.
+// After these errors, every later call of the process fails on the device.
 inline bool is_lost(hipError_t error) {
   switch (error) {
     case hipErrorIllegalAddress:
@@ -23,7 +23,7 @@ inline bool is_lost(hipError_t error) {
       return false;
   }
 }
-// HIP has no word for it: processes share a device.
+// HIP has no such error: processes share a device.
 inline bool is_taken(hipError_t) { return false; }
 
 inline hipError_t host_allocate(void** made, size_t bytes) {

@@ -1,4 +1,4 @@
-// attention and its gradients by cuDNN, for half types without a mask; with one, or in f32, the plugin's own kernels attend.
+// attention and its gradients by cuDNN, for half types without a mask. Otherwise the plugin's own kernels run.
 #include <cmath>
 #include <memory>
 
@@ -70,7 +70,7 @@ namespace {
 using forward_arg = arg::attention;
 using backward_arg = arg::attention_backward;
 
-// Where a call has what.
+// Positions of operands in a call.
 struct Call {
   const tn_call& call;
   bool is_backward;
@@ -145,7 +145,7 @@ class Plan final : public LibraryPlan {
   std::unique_ptr<CudnnGraph> graph_;
 };
 
-// Rows of whole vectors.
+// Rows consist of whole vectors.
 bool fits(const tn_view& view) {
   constexpr int64_t kVector = 8;
   if (numel(view) == 0 || !is_aligned_for_cudnn(view) || view.strides[3] != 1) return false;
@@ -154,7 +154,7 @@ bool fits(const tn_view& view) {
   return view.shape[3] % kVector == 0;
 }
 
-// A plan for the call that one with packed operands stands for.
+// A plan for the call that a packed call stands for.
 class PackedPlan final : public LibraryPlan {
  public:
   PackedPlan(const tn_call& call, bool is_backward)

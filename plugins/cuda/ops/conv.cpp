@@ -83,7 +83,7 @@ class Plan final : public LibraryPlan {
   std::unique_ptr<CudnnGraph> graph_;
 };
 
-// The library asks its heuristics and may compile: smaller convolutions are left to the plugin's own kernels.
+// Planning asks the heuristics and may compile, so smaller convolutions are left to the plugin's own kernels.
 double least_work() {
   static const double least = number_from("TENON_CUDA_CUDNN_LEAST", 1 << 20);
   return least;

@@ -1,4 +1,4 @@
-// matmul and linear by cuBLASLt. A plan holds the descriptors and the algorithm that the library's heuristic chose for the shapes.
+// matmul and linear by cuBLASLt. A plan holds the descriptors and the algorithm that the heuristic chose for the shapes.
 #include "blaslt.hpp"
 #include "numerics.hpp"
 

@@ -1,5 +1,5 @@
-// scaled_matmul by cuBLASLt, whose 8-bit products begin with compute capability 8.9. It takes both operands along k ("TN"),
-// columns and k in multiples of 16, every address a multiple of 16 bytes, and one E5M2 at most; the rest is the plugin's own.
+// scaled_matmul by cuBLASLt, whose 8-bit products require compute capability 8.9. It takes both operands along k ("TN"), columns and k in
+// multiples of 16, addresses in multiples of 16 bytes, and at most one E5M2. The plugin's own kernel takes the rest.
 #include <mutex>
 
 #include "backend.hpp"
@@ -23,7 +23,7 @@ DataType element_of(tn_dtype dtype) {
   return dtype == TN_DTYPE_F8_E5M2 ? CUDA_R_8F_E5M2 : types_of(dtype).element;
 }
 
-// The library's A is our b, so it is given Bᵀ and A as they lie.
+// The library's A is our b, so it gets Bᵀ and A as they are.
 class ScaledPlan final : public LibraryPlan {
  public:
   explicit ScaledPlan(const tn_call& call);
@@ -34,7 +34,7 @@ class ScaledPlan final : public LibraryPlan {
   Description description_;
   MatrixLayout a_, b_, c_;
   cublasLtMatmulAlgo_t algorithm_ = {};
-  mutable std::mutex addresses_;  // those of the description, which threads share
+  mutable std::mutex addresses_;  // guards the addresses in the description, which threads share
 };
 
 ScaledPlan::ScaledPlan(const tn_call& call) {
@@ -42,7 +42,7 @@ ScaledPlan::ScaledPlan(const tn_call& call) {
   const DataType result = element_of(output(call).dtype);
   description_ = make_description({result, CUDA_R_32F, CUBLAS_COMPUTE_32F}, {true, p.b.column},
                                   {false, p.a.row});
-  // Some look whether there are any.
+  // Some heuristics check whether there are scales.
   const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{kMultiple});
   set(description_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, somewhere);
   set(description_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, somewhere);
@@ -97,7 +97,7 @@ class ScaledMatmul final : public LibraryKernel {
         p.a.view->dtype == TN_DTYPE_F8_E5M2 && p.b.view->dtype == TN_DTYPE_F8_E5M2;
     if (!lie || both_wide) return false;
     if (!is_aligned(*p.a.view) || !is_aligned(*p.b.view) || !is_aligned(output(call))) return false;
-    // It has no bias of f32, and adds one of the columns' only.
+    // It has no f32 bias, and only adds one for columns.
     if (p.bias != nullptr &&
         (output(call).dtype == TN_DTYPE_F32 || p.bias_step != 1 || !is_aligned(*p.bias)))
       return false;

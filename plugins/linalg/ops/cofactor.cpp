@@ -1,11 +1,11 @@
-// The matrix of cofactors, of singular matrices as well: the derivative of the determinant.
+// The matrix of cofactors, which singular matrices also have: the derivative of the determinant.
 #include "../kernels.hpp"
 #include "../matrix.hpp"
 
 namespace tenon::linalg {
 namespace {
 
-// Π of all but one, for each.
+// For each element, the product of all others.
 template <class R>
 std::vector<R> products_of_others(const R* s, int n) {
   std::vector<R> out(n, R(1));
@@ -65,7 +65,7 @@ class Cofactors {
   }
 
  private:
-  // By LU, when no pivot says that the matrix is nearly singular. Column by column the inverse is, row by row, its transpose.
+  // By LU, unless a pivot says that the matrix is nearly singular. Read in columns, the inverse is in rows its transpose.
   bool invert(T* out) {
     int info = 0;
     lapack<T>().getrf(&n_, &n_, a_.data(), &n_, pivots_.data(), &info);

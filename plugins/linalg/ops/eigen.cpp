@@ -27,7 +27,7 @@ class Eigen {
             room(integers_)) > 0)
       sdk::fail(TN_FAILED_PRECONDITION, from.name(i), ": the eigenvalues did not converge");
     if (vectors == nullptr) return;
-    // LAPACK has seen the transpose, which is the conjugate.
+    // LAPACK saw the transpose, which is the conjugate.
     store_columns(a_.data(), n_, n_, n_, vectors);
     if constexpr (is_complex<T>)
       for (int64_t k = 0; k < int64_t{n_} * n_; ++k) vectors[k] = conj(vectors[k]);
@@ -60,7 +60,7 @@ class Eigen {
   std::vector<int> integers_;
 };
 
-// eigvalsh has its one result where eigh has the eigenvalues.
+// eigvalsh has its one result in the position of eigh's eigenvalues.
 template <class T>
 void decompose(const sdk::Call& call, T* vectors) {
   const Matrices<const T> from(call.in(0));

@@ -10,7 +10,7 @@ namespace {
 template <class T>
 using Complex = std::complex<Real<T>>;
 
-// Vectors of real matrices come as pairs of columns for conjugate pairs of values.
+// For real matrices, vectors of conjugate pairs of values come as pairs of columns.
 template <class T>
 class GeneralEigen {
  public:
@@ -38,7 +38,7 @@ class GeneralEigen {
   }
 
  private:
-  // A vector is one up to a factor of size 1: its largest entry becomes real and positive.
+  // A vector is unique up to a factor of size 1: its largest entry is made real and positive.
   void turn(Complex<T>* column) const {
     const auto at = [&](int row) -> Complex<T>& { return column[int64_t{row} * n_]; };
     int largest = 0;
@@ -89,7 +89,7 @@ class GeneralEigen {
   const int n_;
   const char* job_;
   std::vector<T> a_, right_, work_;
-  std::vector<Real<T>> real_;  // of real matrices, the parts of the values; else a workspace
+  std::vector<Real<T>> real_;  // for real matrices, the parts of the values; otherwise a workspace
   std::vector<Real<T>> scale_;
   std::vector<Complex<T>> values_;
 };
@@ -116,7 +116,7 @@ void eig(const sdk::Call& call) {
 }
 TN_LINALG_TYPES(eig)
 
-// eigvals has its one result where eig has the eigenvalues.
+// eigvals has its one result in the position of eig's eigenvalues.
 template <class T>
 void eigvals(const sdk::Call& call) {
   decompose<T>(call, nullptr);

@@ -1,4 +1,4 @@
-// What a factorisation P·L·U gives: inverse, solution, determinant (LAPACK getrf, getri, getrs).
+// Results of a factorisation P·L·U: inverse, solution, determinant (LAPACK getrf, getri, getrs).
 #include "../kernels.hpp"
 #include "../matrix.hpp"
 #include "../positions.hpp"
@@ -43,7 +43,7 @@ void inv(const sdk::Call& call) {
     T size{};
     lapack<T>().getri(&n, nullptr, &n, nullptr, &size, &ask, &info);
     return [&, pivots = std::vector<int>(n), work = workspace(size)](int64_t i) mutable {
-      // Read row by row LAPACK inverts the transpose, which is the transpose of the inverse.
+      // Reading rows, LAPACK inverts the transpose and returns the transpose of the inverse.
       T* a = out + i * n * n;
       load(from, i, a);
       if (const int zero = factor(a, n, pivots); zero > 0)
@@ -69,7 +69,7 @@ void solve(const sdk::Call& call) {
     return [&, pivots = std::vector<int>(n), a = std::vector<T>(int64_t{n} * n),
             b = std::vector<T>(int64_t{n} * k)](int64_t i) mutable {
       load(left, i,
-           a.data());  // LAPACK factors the transpose and solves with the transpose of that
+           a.data());  // LAPACK factors the transpose and solves with its transpose
       if (const int zero = factor(a.data(), n, pivots); zero > 0)
         fail_singular(left, i, zero, "pinv(a) @ b gives a least-squares solution");
       load_columns(right, i, b.data());

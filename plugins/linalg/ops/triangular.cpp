@@ -38,7 +38,7 @@ void solve_triangular(const sdk::Call& call) {
   using arg = linalg::arg::solve_triangular;
   const std::span<const int64_t> batch = sdk::shape(call.out()).first(call.out().ndim - 2);
   const Matrices<const T> left(call.in(arg::a), batch), right(call.in(arg::b), batch);
-  // The half of the transpose, which is what LAPACK reads.
+  // The opposite half, because LAPACK reads the transpose.
   const char* half = call.flag(arg::upper) ? "L" : "U";
   const int n = to_int(right.rows()), k = to_int(right.columns());
   if (left.count() * n == 0) return;

@@ -1,5 +1,5 @@
-// conv and its gradients by MIOpen's immediate mode. A plan holds the descriptors and the solution that MIOpen puts first for the
-// shapes, compiled; where it has none, the plan leaves the call to the plugin's own kernel.
+// conv and its gradients by MIOpen's immediate mode. A plan holds the descriptors and MIOpen's first solution for the shapes, compiled. If
+// there is none, the plan leaves the call to the plugin's own kernel.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -14,7 +14,7 @@ namespace tenon::gpu {
 namespace {
 
 constexpr uint64_t kMostWorkspace = uint64_t{1} << 30;
-constexpr size_t kAsked = 16;  // solutions, among which one may need no more memory
+constexpr size_t kAsked = 16;  // solutions to ask for, since one may need no more memory
 
 struct PassFunctions {
   Pass pass;
@@ -34,7 +34,7 @@ constexpr PassFunctions kPasses[] = {
 };
 #undef PASS
 
-// MIOpen's operands in its order, as the call has them: w, x; dy, w; dy, x.
+// MIOpen's operands in its order, which is the call's: w, x; dy, w; dy, x.
 struct Operands {
   const tn_view *a, *b, *result;
 };
@@ -57,7 +57,7 @@ TENON_MIOPEN_HANDLE(Convolution, miopenConvolutionDescriptor_t, miopenDestroyCon
 
 class Plan final : public LibraryPlan {
  public:
-  // Throws TN_UNIMPLEMENTED where MIOpen has no solution.
+  // Throws TN_UNIMPLEMENTED if MIOpen has no solution.
   Plan(const tn_call& call, const PassFunctions& functions);
   void run(const tn_call& call) const override;
 
@@ -104,7 +104,7 @@ Convolution make_convolution(const Geometry& g, uint32_t spatial) {
                                                     miopenConvolution),
         kWhat);
   check(miopen()->miopenSetConvolutionGroupCount(made, static_cast<int>(g.groups)), kWhat);
-  // A call gives the same each time.
+  // Makes results reproducible.
   check(miopen()->miopenSetConvolutionAttribute(made, MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1),
         kWhat);
   return convolution;
@@ -157,7 +157,7 @@ void Plan::run(const tn_call& call) const {
 
 // ---- Kernels ------------------------------------------------------------------------------------------------------------
 
-// A plan may compile kernels, which takes seconds: smaller convolutions are left to the plugin's own.
+// Planning may compile kernels, which takes seconds, so smaller convolutions are left to the plugin's own.
 double least_work() {
   static const double least = number_from("TENON_ROCM_MIOPEN_LEAST", 1 << 24);
   return least;

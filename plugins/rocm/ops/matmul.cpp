@@ -1,4 +1,4 @@
-// matmul and linear by rocBLAS: the bias lies in the result before the product is added to it, the activation follows.
+// matmul and linear by rocBLAS: the bias is written to the result before the product is added, and the activation follows.
 #include <algorithm>
 #include <limits>
 
@@ -8,17 +8,17 @@
 namespace tenon::gpu {
 namespace {
 
-// What rocBLAS takes for itself where nothing is lent to it.
+// The workspace that rocBLAS allocates if it is given none.
 constexpr uint64_t kWorkspace = 32 << 20;
 
-// Its kernels have columns and copies in dimensions of the grid that end at 65535 blocks, which not all versions heed. A block has 16
-// columns or more.
+// Its kernels map columns and copies to grid dimensions of at most 65535 blocks, which not all versions respect. A block has at least 16
+// columns.
 constexpr int64_t kMostCopies = 65535, kMostColumns = int64_t{16} * 65535;
 
 bool takes(const tn_call&, const BlasProduct& product) {
   const Product& p = product.product;
   constexpr int64_t kMost = std::numeric_limits<rocblas_int>::max();
-  // Columns are those of Cᵀ, our rows: they are counted in parts.
+  // The columns of Cᵀ are our rows; they are processed in parts.
   if (std::max({p.n, p.k, product.a.pitch, product.b.pitch}) > kMost) return false;
   return rocblas() != nullptr;
 }
@@ -39,7 +39,7 @@ Types types_of(tn_dtype dtype) {
   }
 }
 
-// A number as the library takes it: of the type that is computed in.
+// A number in the type that the library computes in.
 struct Scale {
   Scale(const Types& types, float value)
       : single(value), wide(value), is_wide(types.compute == rocblas_datatype_f64_r) {}
@@ -53,7 +53,7 @@ rocblas_operation operation_of(const BlasSide& side) {
   return side.transposed ? rocblas_operation_transpose : rocblas_operation_none;
 }
 
-// `rows` rows of ours and `copies` of the batch, within what the library counts.
+// `rows` of our rows and `copies` of the batch, within the library's limits.
 void multiply_part(rocblas_handle handle, const tn_call& call, const BlasProduct& product,
                    const BlasPlace& at, int64_t rows, int64_t copies) {
   const Product& p = product.product;

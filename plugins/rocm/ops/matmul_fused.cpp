@@ -1,4 +1,4 @@
-// matmul and linear by hipBLASLt, with bias and activation in the product. What it has no algorithm for, and f64, goes to rocBLAS.
+// matmul and linear by hipBLASLt, with bias and activation fused. f64, and products without an algorithm, go to rocBLAS.
 #include <algorithm>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace tenon::gpu {
 namespace {
 
-// Where it is built for: on others it may end the process.
+// The GPUs it is built for; on others it may end the process.
 bool is_supported(uint32_t architecture) {
   constexpr uint32_t kSupported[] = {0x90a,  0x940,  0x941,  0x942,  0x950,  0x1100,
                                      0x1101, 0x1102, 0x1150, 0x1151, 0x1200, 0x1201};
