@@ -180,6 +180,6 @@ TN_DECOMPOSE(one_hot) {
   std::vector<int64_t> shape(index.shape().begin(), index.shape().end());
   shape.push_back(classes);
   const Tensor at = unsqueeze(index, -1);
-  out[0] = scatter(full(shape, 0, DType::I64, index.device()), -1, at,
-                   full(at.shape(), 1, DType::I64, index.device()));
+  out[0] = put(detail::op_scatter, full(shape, 0, DType::I64, index.device()), int64_t{-1}, at,
+               full(at.shape(), 1, DType::I64, index.device()));
 }

@@ -16,11 +16,8 @@ constexpr int64_t kBlock = 512;
 template <class T>
 void gather_as(const char* from, int64_t step, char* to, int64_t n) {
   T* out = reinterpret_cast<T*>(to);
-  if (step == -static_cast<int64_t>(sizeof(T))) {
-    const T* last = reinterpret_cast<const T*>(from) + 1;
-    std::reverse_copy(last - n, last, out);
-    return;
-  }
+  if (step == -static_cast<int64_t>(sizeof(T)))
+    return copy_reversed(reinterpret_cast<const T*>(from), out, n);
   for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const T*>(from + i * step);
 }
 template <class T>

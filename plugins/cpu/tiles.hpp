@@ -28,6 +28,26 @@ inline int transposed_dim(const tn_loop& loop, bool gaps = false) {
   return -1;
 }
 
+// to[i] = from[-i] for n elements.
+template <class T>
+inline void copy_reversed(const T* from, T* to, int64_t n) {
+  constexpr int64_t kLanes = 16 / sizeof(T);
+  int64_t i = 0;
+  if constexpr (std::is_integral_v<T> && kLanes > 1) {
+    typedef T Line __attribute__((vector_size(16)));
+    for (; i + kLanes <= n; i += kLanes) {
+      Line line;
+      std::memcpy(&line, from - i - (kLanes - 1), sizeof line);
+      line = [&]<int... I>(std::integer_sequence<int, I...>) {
+        return __builtin_shufflevector(line, line, (int{kLanes} - 1 - I)...);
+      }
+      (std::make_integer_sequence<int, int{kLanes}>());
+      std::memcpy(to + i, &line, sizeof line);
+    }
+  }
+  for (; i < n; ++i) to[i] = from[-i];
+}
+
 constexpr int64_t kNarrow = 16;
 
 // Where the last dimension is so short that a row would not pay for its start: the dimension to walk together with it; else -1.
@@ -95,16 +115,9 @@ inline void pack_columns(const char* from, int64_t step, T* to, int64_t rows, in
   }
 }
 
-// The same of lines that are read backwards, rows from the last.
-template <class T>
-inline void pack_reversed(const char* from, int64_t step, T* to, int64_t rows, int64_t columns) {
-  const char* const last = from - (rows - 1) * static_cast<int64_t>(sizeof(T));
-  pack_columns(last, step, to + (rows - 1) * columns, rows, columns, -columns);
-}
-
 // A whole tile, in squares that registers of 16 bytes hold: log2 n times the first half of the lines is interleaved with the second.
 template <int64_t kRows, int64_t kColumns, class T>
-inline void pack_squares(const char* from, int64_t step, T* to) {
+inline void pack_squares(const char* from, int64_t step, T* to, int64_t pitch) {
   constexpr int64_t n = 16 / sizeof(T);
   static_assert(kRows % n == 0 && kColumns % n == 0);
   typedef T Line __attribute__((vector_size(16)));
@@ -125,7 +138,7 @@ inline void pack_squares(const char* from, int64_t step, T* to) {
       for (int64_t k = 1; k < n; k *= 2, now ^= 1)
         interleave(lines[now], lines[now ^ 1], std::make_integer_sequence<int, int{n}>());
       for (int64_t k = 0; k < n; ++k)
-        std::memcpy(to + (i + k) * kColumns + j, &lines[now][k], sizeof(Line));
+        std::memcpy(to + (i + k) * pitch + j, &lines[now][k], sizeof(Line));
     }
 }
 
@@ -135,16 +148,21 @@ inline void pack_tile(const Tile<K>& tile, size_t k, T* to) {
   const char* from = tile.data[k];
   const int64_t row_step = tile.row_step[k], column_step = tile.column_step[k];
   const int64_t rows = tile.rows, columns = tile.columns;
-  if (row_step == static_cast<int64_t>(sizeof(T))) {  // each line that is read becomes a column
+  if (std::abs(row_step) ==
+      static_cast<int64_t>(sizeof(T))) {  // each line that is read becomes a column
+    int64_t pitch = columns;
+    if (row_step < 0) {  // from its end: rows from the last one
+      from += (rows - 1) * row_step;
+      to += (rows - 1) * columns;
+      pitch = -columns;
+    }
     if (rows == kRows && columns == kColumns) {
       if constexpr (std::is_integral_v<T>)
-        return pack_squares<kRows, kColumns>(from, column_step, to);
-      return pack_columns(from, column_step, to, kRows, kColumns, kColumns);
+        return pack_squares<kRows, kColumns>(from, column_step, to, pitch);
+      return pack_columns(from, column_step, to, kRows, kColumns, pitch);
     }
-    return pack_columns(from, column_step, to, rows, columns, columns);
+    return pack_columns(from, column_step, to, rows, columns, pitch);
   }
-  if (row_step == -static_cast<int64_t>(sizeof(T)))
-    return pack_reversed(from, column_step, to, rows, columns);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       to[i * columns + j] = *reinterpret_cast<const T*>(from + i * row_step + j * column_step);

@@ -21,7 +21,7 @@ void copy_transposed(const tn_loop& loop, const Operands<2>& operands, uint32_t 
     for (int64_t i = 0; i < tile.rows; ++i) {
       char* const to = tile.data[0] + i * tile.row_step[0];
       const T* const row = packed + i * tile.columns;
-      if (step == sizeof(T)) {
+      if (step == static_cast<int64_t>(sizeof(T))) {
         std::memcpy(to, row, static_cast<size_t>(tile.columns) * sizeof(T));
         continue;
       }
@@ -53,8 +53,7 @@ void copy_rows(const tn_loop& loop, const Operands<2>& operands) {
       std::fill(to, to + n, *reinterpret_cast<const T*>(data[1]));
       return;
     } else if (step[0] == kSize && step[1] == -kSize) {
-      const T* from = reinterpret_cast<const T*>(data[1]) + 1;
-      std::reverse_copy(from - n, from, reinterpret_cast<T*>(data[0]));
+      copy_reversed(reinterpret_cast<const T*>(data[1]), reinterpret_cast<T*>(data[0]), n);
       return;
     }
     for (int64_t i = 0; i < n; ++i)

@@ -101,15 +101,20 @@ void pad(const tn_call& call) {
     const uint32_t last = p.ndim - 1;
     const int64_t width = p.large[last], rows = numel(out) / width;
     const int64_t* map = p.maps[last].data();
+    const bool filled = text_arg(call, arg::pad::mode) == "constant";
+    const auto edge = [=](const T* source_line, T* line, int64_t begin, int64_t end) {
+      if (filled) return std::fill(line + begin, line + end, fill);
+      for (int64_t o = begin; o < end; ++o) line[o] = map[o] < 0 ? fill : source_line[map[o]];
+    };
     parallel_for(rows, std::max<int64_t>(1, kGrainCopy / width), [&](int64_t begin, int64_t end) {
       each_line(p, begin, end, [&](int64_t row, int64_t at) {
         T* line = to + row * width;
         if (at < 0) return void(std::fill(line, line + width, fill));
         const T* source_line = from + at * p.small[last];
-        for (int64_t o = 0; o < p.begin; ++o) line[o] = map[o] < 0 ? fill : source_line[map[o]];
+        edge(source_line, line, 0, p.begin);
         if (p.begin < p.end)
           std::copy_n(source_line + map[p.begin], p.end - p.begin, line + p.begin);
-        for (int64_t o = p.end; o < width; ++o) line[o] = map[o] < 0 ? fill : source_line[map[o]];
+        edge(source_line, line, p.end, width);
       });
     });
   });
