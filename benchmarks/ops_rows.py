@@ -150,6 +150,10 @@ def columns_of(o):
     return o.whole(o.columns)
 
 
+def row_of(o):
+    return o.numbers(min(o.columns, 512))
+
+
 def few(o):
     """Whole numbers, each many times."""
     return o.whole(50)
@@ -284,10 +288,43 @@ ROWS = [
     of('to i32', lambda o, x: x.to(o.t.int32)),
     of('stack', lambda o, x: o.t.stack([x, x, x])),
     of('concat', lambda o, x: o.t.concat([x, x], dim=1)),
-    of('flip', lambda o, x: o.t.flip(x, (1,))),
+    of('stack, last', lambda o, x: o.t.stack([x, x], -1)),
+    of('hstack', lambda o, x: o.t.hstack([x, x])),
+    *(of(f'flip copy of {title}', lambda o, x, dims=dims: o.t.flip(x, dims).contiguous())
+      for title, dims in (('rows', (1,)), ('columns', (0,)), ('both', (0, 1)))),
+    of('rot90 copy', lambda o, x: o.t.rot90(x, 1, (0, 1)).contiguous()),
     of('roll', lambda o, x: x.roll(5, 1)),
+    of('roll of columns', lambda o, x: x.roll(5, 0)),
     of('tile', lambda o, x: o.t.tile(x, (2, 2))),
-    of('tril', lambda o, x: o.t.tril(x)),
+    *(of(f'repeat_interleave of {title}', lambda o, x, dim=dim: o.t.repeat_interleave(x, 2, dim=dim))
+      for title, dim in (('rows', 1), ('columns', 0))),
+    of('pad', lambda o, x: o.f.pad(x, (1, 2, 2, 1))),
+    of('tril', lambda o, x: o.t.tril(x)), of('triu', lambda o, x: o.t.triu(x, 1)),
+    of('diag_embed', lambda o, row: o.t.diag_embed(row), first=row_of),
+    of('one_hot', lambda o, index: o.f.one_hot(index, 64), first=lambda o: o.index(o.rows, 64)),
+    of('meshgrid', lambda o, row: o.t.meshgrid(row, row, indexing='ij'), first=row_of),
+    of('split into 16', lambda o, x: o.t.split(x, o.columns // 16, 1)),
+    of('unfold', lambda o, x: x.unfold(1, 4, 2)),
+    of('unfold, summed', lambda o, x: x.unfold(1, 4, 2).sum(-1)),
+    *reduction('trapezoid', lambda t, x, dim: t.trapezoid(x, dim=dim)),
+    *reduction('diff', lambda t, x, dim: t.diff(x, dim=dim)),
+    of('take', lambda o, x, index: o.t.take(x, index), lambda o: o.index(o.rows * o.columns, o.rows * o.columns)),
+    of('take_along_dim', lambda o, x, index: o.t.take_along_dim(x, index, 1), columns_of),
+    of('index_select of columns', lambda o, x, index: o.t.index_select(x, 1, index), lambda o: o.index(o.columns, o.columns)),
+    of('outer', lambda o, row: o.t.outer(row, row), first=row_of),
+    of('addr', lambda o, x, row: o.t.addr(x, x[:, 0], row), lambda o: o.numbers(o.columns)),
+    of('kron', lambda o, x, small: o.t.kron(x, small), lambda o: o.numbers(2, 2)),
+    of('cross', lambda o, x: o.t.cross(x, x + 1, dim=-1), first=lambda o: o.numbers(o.rows * o.columns // 3, 3)),
+    of('cdist', lambda o, x, y: o.t.cdist(x, y), lambda o: o.numbers(o.columns, 8), first=lambda o: o.numbers(o.rows, 8)),
+    of('cdist, p 1', lambda o, x, y: o.t.cdist(x, y, 1.0), lambda o: o.numbers(o.columns, 8), first=lambda o: o.numbers(o.rows, 8)),
+    of('bucketize', lambda o, x, row: o.t.bucketize(x, row), lambda o: o.keep(o.numbers(33).sort()[0])),
+    of('searchsorted in rows', lambda o, x, rows: o.t.searchsorted(rows, x), lambda o: o.keep(o.numbers().sort(1)[0])),
+    *(with_gradient(name, call) for name, call in (
+        ('split into 16', lambda o, x: o.t.cat(o.t.split(x, o.columns // 16, 1), 1)),
+        ('unfold, summed', lambda o, x: x.unfold(1, 4, 2).sum(-1)), ('trapezoid of rows', lambda o, x: o.t.trapezoid(x, dim=1)),
+        ('diff of rows', lambda o, x: o.t.diff(x, dim=1)), ('repeat_interleave of rows', lambda o, x: o.t.repeat_interleave(x, 2, dim=1)),
+        ('kron', lambda o, x: o.t.kron(x, x[:2, :2])), ('roll', lambda o, x: x.roll(5, 1)), ('tile', lambda o, x: o.t.tile(x, (2, 2))),
+        ('stack, last', lambda o, x: o.t.stack([x, x], -1)), ('tril', lambda o, x: o.t.tril(x)))),
     of('nonzero', lambda o, x: (x > 2).nonzero()),
     of('unique', lambda o, x: o.t.unique(x), first=lambda o: o.whole(1000)),
     of('rand', lambda o, x: o.t.rand(o.rows, o.columns)),

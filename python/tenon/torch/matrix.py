@@ -5,7 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
-from ._common import Tensor, arange, autocasting, cast, check, dims_of, full, into, promoted, rank
+from ._common import Tensor, arange, autocasting, cast, check, dims_of, into, promoted, rank
 from ._shortcuts import short
 from .arithmetic import add
 
@@ -231,7 +231,9 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     many = max(x1.shape[-2], x2.shape[-2]) > 25  # as PyTorch chooses
     if p == 2 and x1.shape[-1] and (compute_mode == 'use_mm_for_euclid_dist' or many and compute_mode == 'use_mm_for_euclid_dist_if_necessary'):
         return _distances_by_products(x1, x2)
-    return distance(ops['unsqueeze'](x1, -2) - ops['unsqueeze'](x2, -3), p)
+    # (…, d, n, m): sums over d run along whole rows.
+    first, second = (ops['contiguous'](ops['transpose'](x, -1, -2)) for x in (x1, x2))
+    return distance(ops['unsqueeze'](first, -1) - ops['unsqueeze'](second, -2), p, dim=-3)
 
 
 def _distances_by_products(x1, x2):
@@ -242,18 +244,16 @@ def _distances_by_products(x1, x2):
     return ops['where'](zero, 0, ops['sqrt'](ops['where'](zero, 1, powers)))
 
 
-def distance(gap, p, keepdim=False):
-    """The p-norm of the last dimension, whose gradient is 0 at 0."""
+def distance(gap, p, keepdim=False, dim=-1):
+    """The p-norm of a dimension, whose gradient is 0 at 0."""
     if p == 0:
-        return cast(ops['sum'](cast(gap != 0, gap.dtype), -1, keepdim), gap.dtype)
+        return cast(ops['sum'](cast(gap != 0, gap.dtype), dim, keepdim), gap.dtype)
     size = ops['abs'](gap)
-    if not gap.shape[-1]:
-        return full((*gap.shape[:-1], 1) if keepdim else gap.shape[:-1], 0, gap)
+    if not gap.shape[dim] or p == 1:
+        return ops['sum'](size, dim, keepdim)
     if p == math.inf:
-        return ops['max'](size, -1, keepdim)
-    if p == 1:
-        return ops['sum'](size, -1, keepdim)
-    powers = ops['sum'](size * size if p == 2 else _safe_power(size, p), -1, keepdim)
+        return ops['max'](size, dim, keepdim)
+    powers = ops['sum'](size * size if p == 2 else _safe_power(size, p), dim, keepdim)
     zero = powers == 0
     safe = ops['where'](zero, 1, powers)
     return ops['where'](zero, 0, ops['sqrt'](safe) if p == 2 else safe ** (1 / p))

@@ -384,13 +384,9 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         raise InvalidArgumentError('[searchsorted] a number is searched in one row only')
     if rows.dtype is not values.dtype and not number:
         raise InvalidArgumentError(f'[searchsorted] dtypes {rows.dtype} and {values.dtype} differ')
-    if rows.ndim == 1:
-        found = ops['searchsorted'](rows, values, right)
-    else:
-        if rows.shape[:-1] != values.shape[:-1]:
-            raise InvalidArgumentError(f'[searchsorted] rows of shape {rows.shape} and values of shape {values.shape}')
-        wide, each = ops['unsqueeze'](rows, -2), ops['unsqueeze'](values, -1)
-        found = ops['count_nonzero'](wide <= each if right else wide < each, -1)
+    if rows.ndim != 1 and rows.shape[:-1] != values.shape[:-1]:
+        raise InvalidArgumentError(f'[searchsorted] rows of shape {rows.shape} and values of shape {values.shape}')
+    found = ops['searchsorted'](rows, values, right)
     return into(out, cast(found, _core.int32 if out_int32 else _core.int64))
 
 

@@ -1,4 +1,6 @@
 """Statistics of many elements: what would need a table of all pairs, or a sort of all, is not done so."""
+import math
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,31 @@ def test_offsets_of_bags_are_checked():
             ours.nn.functional.embedding_bag(index, weight, ours.tensor(offsets))
     with pytest.raises(IndexError, match=r'\[embedding_bag\] index 3'):
         ours.nn.functional.embedding_bag(index + 1, weight, ours.tensor([0]))
+
+
+@pytest.mark.parametrize('dtype', ['float32', 'float64', 'int64', 'int8'])
+@pytest.mark.parametrize('right', [False, True])
+def test_searchsorted_in_one_row_and_row_by_row(dtype, right):
+    rng, side = np.random.default_rng(0), 'right' if right else 'left'
+    for n in (0, 1, 2, 3, 7, 33, 100):
+        rows, values = np.sort(rng.integers(-20, 20, (5, n)), 1).astype(dtype), rng.integers(-25, 25, (5, 17)).astype(dtype)
+        found = ours.searchsorted(ours.from_numpy(rows), ours.from_numpy(values), right=right)
+        assert found.tolist() == [np.searchsorted(row, each, side).tolist() for row, each in zip(rows, values)]
+        found = ours.searchsorted(ours.from_numpy(rows[0]), ours.from_numpy(values), right=right)
+        assert found.tolist() == np.searchsorted(rows[0], values, side).tolist()
+
+
+def test_searchsorted_puts_nan_last():
+    row, values = ours.tensor([-1.0, 0.0, 0.0, 2.0, math.nan, math.nan]), ours.tensor([math.nan, -0.0, 3.0, -5.0])
+    assert ours.searchsorted(row, values).tolist() == [4, 1, 4, 0]
+    assert ours.searchsorted(row, values, right=True).tolist() == [6, 3, 4, 0]
+
+
+@pytest.mark.parametrize(('shape', 'dim'), [((3,), 0), ((5, 3), 1), ((3, 5), 0), ((4, 3, 6), 1), ((2, 3, 3), -1)])
+def test_cross_of_every_layout(shape, dim):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=shape), rng.normal(size=shape)
+    for order in {tuple(range(len(shape))), tuple(reversed(range(len(shape))))}:
+        back = tuple(np.argsort(order))
+        x, y = (ours.from_numpy(np.ascontiguousarray(each.transpose(order))).permute(*back) for each in (a, b))
+        assert np.asarray(ours.cross(x, y, dim)) == pytest.approx(np.cross(a, b, axis=dim))
