@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kEntries = 8;     // of a lane
 constexpr int64_t kGroupLanes = 4;  // which make a group
 constexpr int64_t kGroupBytes = 16;
+constexpr int64_t kLine = 64;
 
 using Bits = hn::Rebind<uint32_t, QD>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(QD()));
@@ -89,6 +90,11 @@ struct Dots {
     const QV table = hn::Iota(d, 0.0f);
     const int64_t blocks = blocks_of(w), group = b * kGroups;
     const auto there = hn::FirstN(bits, static_cast<size_t>(count * kGroupLanes));
+    constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+    // A line of either in each step: together those of C columns.
+    const int64_t coming = column * w.groups + b * kLine / kSize + kAhead / kGroupBytes;
+    hwy::Prefetch(w.scale + coming);
+    hwy::Prefetch(w.offset + coming);
     hn::Vec<Bits> packed[C];
     QV part[R][C];
 #pragma GCC unroll 4
