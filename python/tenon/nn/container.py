@@ -276,12 +276,12 @@ class ModuleDict(_Container):
         return self._parts.items()
 
 
-def _line(x):
+def _line(x, as_type=False):
     """What is shown of an entry of a list or dict of parameters."""
     if not isinstance(x, Tensor):
         return f'Object of type: {type(x).__name__}'
     kind = 'Parameter' if isinstance(x, Parameter) else 'Tensor'
-    return f'{kind} containing: [{x.dtype} of size {"x".join(map(str, x.shape))}{"" if x.device.type == "cpu" else f" ({x.device})"}]'
+    return f'{kind} containing: [{x.type() if as_type else x.dtype} of size {"x".join(map(str, x.shape))}{"" if x.device.type == "cpu" else f" ({x.device})"}]'
 
 
 def _trained(x):
@@ -433,7 +433,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return '\n'.join(f'  ({key}): {_line(x)}' for key, x in self.items())
+        return '\n'.join(f'  ({key}): {_line(x, as_type=True)}' for key, x in self.items())
 
     def _or(self, *others):
         found = {}

@@ -2,6 +2,7 @@
 import contextlib
 import math
 import operator
+import struct
 from typing import Any
 
 from .. import _core
@@ -9,7 +10,9 @@ from .._core import Generator as _Generator
 from .._core import Tensor, default_generator, ops
 from .._errors import InvalidArgumentError
 from ._common import cast, check, defaults, into, rank, shape_of, somewhere
-from .create import device_of, finish, full
+from .create import device_of, finish, full, tensor
+
+_STATE = struct.Struct('<QQ')  # seed, numbers drawn
 
 
 def manual_seed(seed):
@@ -143,13 +146,16 @@ def _uniform(shape, x, generator=None):
 
 
 def get_rng_state():
-    """The state of the default generator."""
-    return default_generator().get_state()
+    """The state of the default generator: bytes, as a tensor of uint8 on the host."""
+    return tensor(list(_STATE.pack(*default_generator().get_state())), dtype=_core.uint8, device='cpu')
 
 
 def set_rng_state(new_state):
     """Sets the default generator to a state that get_rng_state() gave."""
-    default_generator().set_state(new_state)
+    if check(new_state, 'set_rng_state').dtype is not _core.uint8 or new_state.size != _STATE.size:
+        raise InvalidArgumentError(f'[set_rng_state] needs the {_STATE.size} bytes that get_rng_state() gave, not {new_state.dtype} of shape '
+                                   f'{new_state.shape}: generators of other libraries are others')
+    default_generator().set_state(_STATE.unpack(bytes(new_state.tolist())))
 
 
 def initial_seed():

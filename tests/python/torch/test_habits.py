@@ -136,3 +136,23 @@ def test_choices_beyond_memory_are_refused_at_once():
     for replaced in False, True:
         with pytest.raises((MemoryError, ValueError)):
             ours.combinations(ours.ones(100_000), 4, with_replacement=replaced)
+
+
+def drawn_again(t):
+    t.manual_seed(2**63 + 5)
+    t.rand(3)
+    state = t.get_rng_state()
+    first = t.rand(4)
+    t.set_rng_state(state.cpu().byte())
+    with t.random.fork_rng():
+        t.rand(2)
+    return t.equal(first, t.rand(4)), state.dtype == t.uint8, state.ndim, state.device.type
+
+
+def test_the_state_of_random_numbers_is_a_tensor_of_bytes(torch):
+    same(torch, drawn_again)
+    for bad in (ours.zeros(16), ours.zeros(5056, dtype=ours.uint8)):
+        with pytest.raises(RuntimeError, match=r'16 bytes that get_rng_state\(\) gave'):
+            ours.set_rng_state(bad)
+    with pytest.raises(TypeError, match='set_rng_state'):
+        ours.set_rng_state(3)

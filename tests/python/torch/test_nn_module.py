@@ -470,3 +470,10 @@ def test_what_a_load_says_prints_alike(torch):
         net = t.nn.Linear(2, 1)
         return repr(net.load_state_dict(net.state_dict())), repr(net.load_state_dict({'weight': net.weight.detach(), 'more': t.ones(1)}, strict=False))
     assert texts(tenon.torch) == texts(torch)
+
+
+def test_parameters_in_containers_print_alike(torch):
+    def texts(t):
+        p = [t.nn.Parameter(t.ones(2, 3)), t.nn.Parameter(t.ones(4, dtype=t.float64))]
+        return repr(t.nn.ParameterList(p)), repr(t.nn.ParameterDict({'a': p[0], 'b': p[1]}))
+    assert texts(tenon.torch) == texts(torch)
