@@ -113,6 +113,36 @@ Scores<T> read_scores(const AttentionCall& call) {
           strides[3]};
 }
 
+// What the kernels of attention are given.
+template <class T>
+struct AttentionProblem {
+  Heads<T> q, k, v;
+  Scores<T> scores;
+  HeadRows<T> y;
+  Ptr<Compute<T>> lse;
+  uint32_t heads, tiles;  // tiles of queries
+};
+// And those of its gradients.
+template <class T>
+struct AttentionGradients {
+  using C = Compute<T>;
+  Heads<T> g, q, k, v, y;
+  Scores<T> scores;
+  Ptr<C> base, along;  // of each query: lse, 0 where it has no key; Σ g∘y − d lse
+  uint32_t heads, tiles;
+};
+
+// On matrix units, where the device has them: of half types, for widths up to kMostOnMatrices. `copies`: of q, of k.
+inline constexpr uint32_t kMostOnMatrices = 128;
+bool is_for_matrices(const tn_call& call, tn_dtype dtype, uint32_t width);
+template <class T>
+void attend_on_matrices(const tn_call& call, AttentionProblem<T> p, uint32_t width,
+                        uint32_t copies);
+template <class T>
+void attend_back_on_matrices(const tn_call& call, AttentionGradients<T> p,
+                             const HeadRows<T> (&results)[3], uint32_t width, uint32_t copies,
+                             uint32_t kept);
+
 // The widths that kernels exist for; 0: none.
 inline uint32_t attention_width(const tn_view& q, const tn_view& v, uint32_t most) {
   const int64_t wanted = std::max(q.shape[3], v.shape[3]);
@@ -148,6 +178,21 @@ GPU_DEVICE uint32_t tile_row(uint32_t i) {
 template <class S, class C>
 GPU_DEVICE uint32_t tile_column(uint32_t j) {
   return sum_place<S::kOfColumn, C>(j, thread_index().x % S::kAcross, S::kAcross);
+}
+
+// Of products of queries and keys, and of g and v: p and ds.
+template <class T>
+GPU_DEVICE void weigh(const AttentionGradients<T>& p, uint32_t b, uint32_t h, uint32_t query,
+                      uint32_t key, Compute<T>& product, Compute<T>& gradient) {
+  using C = Compute<T>;
+  if (query >= p.q.rows || key >= p.k.rows) {
+    product = gradient = C(0);
+    return;
+  }
+  const int64_t row = (int64_t{b} * p.heads + h) * p.q.rows + query;
+  const C base = p.base[row], along = p.along[row];
+  product = std::exp(p.scores(product, b, h, query, key) - base);
+  gradient = product * (gradient - along);
 }
 
 // The queries of a block: the first one, the end of the keys that they see, and whose they are (copy counts b and h).

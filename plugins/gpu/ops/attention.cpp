@@ -6,17 +6,8 @@
 namespace tenon::gpu {
 namespace {
 
-template <class T>
-struct Problem {
-  Heads<T> q, k, v;
-  Scores<T> scores;
-  HeadRows<T> y;
-  Ptr<Compute<T>> lse;
-  uint32_t heads, tiles;  // tiles of queries
-};
-
 template <class T, uint32_t kWidth>
-GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, Problem<T> p) {
+GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, AttentionProblem<T> p) {
   using C = Compute<T>;
   using S = ScoreTile<C>;
   using Sum = SumTile<C, kWidth>;
@@ -86,20 +77,23 @@ void run(const tn_call& call, uint32_t op) {
   if (op == kPacked) return run(UnpackedAttention(call, false).call(), kPlain);
   const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
   const int64_t h = q.shape[1];
-  with_attention<kMost>(q.dtype, attention_width(q, v, kMost), [&](auto tag, auto width) {
+  const uint32_t most = attention_width(q, v, kMost);
+  with_attention<kMost>(q.dtype, most, [&](auto tag, auto width) {
     using T = typename decltype(tag)::type;
     using S = ScoreTile<Compute<T>>;
-    const auto tiles = static_cast<uint32_t>((q.shape[2] + S::kRows - 1) / S::kRows);
-    const Problem<T> p{heads<T>(q, h),
-                       heads<T>(k, h),
-                       heads<T>(v, h),
-                       read_scores<T>(AttentionCall::read<arg>(call)),
-                       head_rows<T>(output(call)),
-                       out<Compute<T>>(output(call, arg::result::lse)),
-                       static_cast<uint32_t>(h),
-                       tiles};
-    launch(call, {{tiles * static_cast<uint32_t>(q.shape[0] * h), 1, 1}, {S::kThreads, 1, 1}},
-           attend<T, width>, p);
+    const auto tiles = static_cast<uint32_t>((q.shape[2] + S::kRows - 1) / S::kRows),
+               copies = static_cast<uint32_t>(q.shape[0] * h);
+    const AttentionProblem<T> p{heads<T>(q, h),
+                                heads<T>(k, h),
+                                heads<T>(v, h),
+                                read_scores<T>(AttentionCall::read<arg>(call)),
+                                head_rows<T>(output(call)),
+                                out<Compute<T>>(output(call, arg::result::lse)),
+                                static_cast<uint32_t>(h),
+                                tiles};
+    if constexpr (sizeof(T) == 2)
+      if (is_for_matrices(call, q.dtype, most)) return attend_on_matrices(call, p, most, copies);
+    launch(call, {{tiles * copies, 1, 1}, {S::kThreads, 1, 1}}, attend<T, width>, p);
   });
 }
 

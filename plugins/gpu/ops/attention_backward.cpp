@@ -10,21 +10,12 @@ namespace {
 constexpr uint32_t kMost = 128;
 constexpr uint32_t kLanes = 16;  // threads to a row of g and y
 
-template <class T>
-struct Problem {
-  using C = Compute<T>;
-  Heads<T> g, q, k, v, y;
-  Scores<T> scores;
-  Ptr<C> base, along;  // of each query: lse, 0 where it has no key; Σ g∘y − d lse
-  uint32_t heads, tiles;
-};
-
 struct Rows3 {
   int64_t batch, head, row;  // strides of a (B, H, L) operand
 };
 
 template <class T>
-GPU_KERNEL prepare_rows(Problem<T> p, Ptr<const Compute<T>> lse, Rows3 at_lse,
+GPU_KERNEL prepare_rows(AttentionGradients<T> p, Ptr<const Compute<T>> lse, Rows3 at_lse,
                         Ptr<const Compute<T>> glse, Rows3 at_glse, uint32_t copies) {
   using C = Compute<T>;
   const int64_t rows = int64_t{copies} * p.q.rows, each = block_size().x / kLanes;
@@ -51,24 +42,10 @@ GPU_KERNEL prepare_rows(Problem<T> p, Ptr<const Compute<T>> lse, Rows3 at_lse,
   }
 }
 
-// Of products of queries and keys, and of g and v: p and ds.
-template <class T>
-GPU_DEVICE void weigh(const Problem<T>& p, uint32_t b, uint32_t h, uint32_t query, uint32_t key,
-                      Compute<T>& product, Compute<T>& gradient) {
-  using C = Compute<T>;
-  if (query >= p.q.rows || key >= p.k.rows) {
-    product = gradient = C(0);
-    return;
-  }
-  const int64_t row = (int64_t{b} * p.heads + h) * p.q.rows + query;
-  const C base = p.base[row], along = p.along[row];
-  product = std::exp(p.scores(product, b, h, query, key) - base);
-  gradient = product * (gradient - along);
-}
-
 // gq of the queries of a block.
 template <class T, uint32_t kWidth>
-GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_queries, Problem<T> p, HeadRows<T> gq) {
+GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_queries, AttentionGradients<T> p,
+                 HeadRows<T> gq) {
   using C = Compute<T>;
   using S = ScoreTile<C>;
   using Sum = SumTile<C, kWidth>;
@@ -96,7 +73,7 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_queries, Problem<T> p, Head
 
 // gk and gv of the keys of a block, from all heads that share them.
 template <class T, uint32_t kWidth>
-GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, Problem<T> p, HeadRows<T> gk,
+GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, AttentionGradients<T> p, HeadRows<T> gk,
                  HeadRows<T> gv) {
   using C = Compute<T>;
   using S = ScoreTile<C>;
@@ -166,25 +143,31 @@ void run_of(const tn_call& call) {
   const int64_t h = q.shape[1], rows = numel(lse);
   const auto copies = static_cast<uint32_t>(q.shape[0] * h),
              kept = static_cast<uint32_t>(k.shape[0] * k.shape[1]);
-  Problem<T> p{heads<T>(input(call, arg::g), h),
-               heads<T>(q, h),
-               heads<T>(k, h),
-               heads<T>(input(call, arg::v), h),
-               heads<T>(input(call, arg::y), h),
-               read_scores<T>(AttentionCall::read<arg>(call)),
-               scratch<C>(call, 0, rows),
-               scratch<C>(call, static_cast<uint64_t>(rows) * 8, rows),
-               static_cast<uint32_t>(h),
-               0};
+  AttentionGradients<T> p{heads<T>(input(call, arg::g), h),
+                          heads<T>(q, h),
+                          heads<T>(k, h),
+                          heads<T>(input(call, arg::v), h),
+                          heads<T>(input(call, arg::y), h),
+                          read_scores<T>(AttentionCall::read<arg>(call)),
+                          scratch<C>(call, 0, rows),
+                          scratch<C>(call, static_cast<uint64_t>(rows) * 8, rows),
+                          static_cast<uint32_t>(h),
+                          0};
   launch(call, grid_of(rows * kLanes), prepare_rows<T>, p, in<C>(lse), strides_of(&lse),
          in_or_null<C>(glse), strides_of(glse), copies);
+  const HeadRows<T> results[] = {head_rows<T>(output(call, arg::result::gq)),
+                                 head_rows<T>(output(call, arg::result::gk)),
+                                 head_rows<T>(output(call, arg::result::gv))};
+  if constexpr (sizeof(T) == 2)
+    if (is_for_matrices(call, q.dtype, kWidth))
+      return attend_back_on_matrices(call, p, results, kWidth, copies, kept);
   const auto tiles = [](int64_t n) { return static_cast<uint32_t>((n + S::kRows - 1) / S::kRows); };
   p.tiles = tiles(q.shape[2]);
   launch(call, {{p.tiles * copies, 1, 1}, {S::kThreads, 1, 1}}, to_queries<T, kWidth>, p,
-         head_rows<T>(output(call)));
+         results[0]);
   p.tiles = tiles(k.shape[2]);
-  launch(call, {{p.tiles * kept, 1, 1}, {S::kThreads, 1, 1}}, to_keys<T, kWidth>, p,
-         head_rows<T>(output(call, arg::result::gk)), head_rows<T>(output(call, arg::result::gv)));
+  launch(call, {{p.tiles * kept, 1, 1}, {S::kThreads, 1, 1}}, to_keys<T, kWidth>, p, results[1],
+         results[2]);
 }
 
 void run(const tn_call& call, uint32_t op) {

@@ -10,7 +10,7 @@ import sys
 
 ROOT, BUILD = map(pathlib.Path, sys.argv[1:])
 GPU = ROOT / "plugins/gpu"
-PORTABLE = {"portable.hpp", "portable_device.hpp"}
+PORTABLE = {"portable.hpp", "portable_device.hpp", "portable_matrix.hpp"}
 VENDOR = re.compile(r"\b(TENON_GPU_SIM|__HIP\w*|__CUDA\w*|__NVCC__|cuda[A-Z]\w*|hip[A-Z]\w*|threadIdx|blockIdx|__global__|__shared__|__syncthreads)\b")
 
 
