@@ -16,6 +16,8 @@ Tensor window_rows(const Call& call, const Tensor& x, const std::vector<int64_t>
 Tensor normalised_convolution(const Call& call);
 // Conv of integers: x, its scale and zero point; those of the weight; scale and zero point of the result; a bias.
 Tensor q_linear_conv(const Call& call);
+// A product of integers a and b, each with its scale and zero point; those of the result.
+Tensor q_linear_matmul(const Call& call);
 // Takes the attributes of Gemm.
 Tensor gemm_of(const Call& call);
 // Takes the attributes of AveragePool.
@@ -37,7 +39,7 @@ Tensor integer_product(const Tensor& a, const Tensor& b, int64_t bound);
 // An 8-bit matrix b (k, n) in the form that linear_integer takes.
 struct IntegerWeight {
   Tensor rows;  // (n, k), i8
-  Tensor zero;  // one for all or (n), i32, with `shift` already added; undefined: 0
+  Tensor zero;  // one for all or (n), i32, to which `shift` is to be added; undefined: 0
   int64_t shift;
   Tensor sums;  // (n), i32: sums over the columns minus their zero points
 };

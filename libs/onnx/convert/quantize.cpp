@@ -173,6 +173,8 @@ Tensor along_rows(const Tensor& of) {
   return of.ndim() == 1 && of.numel() > 1 ? of.unsqueeze(1) : of.numel() == 1 ? of.reshape({}) : of;
 }
 
+}  // namespace
+
 Tensor q_linear_matmul(const Call& call) {
   const Tensor product = product_of(call, 0, 2, 3, 5);
   const Tensor scale = along_rows(call.x(1)).to(DType::F32) *
@@ -180,6 +182,8 @@ Tensor q_linear_matmul(const Call& call) {
   return quantized(product.to(DType::F32) * scale, along_rows(call.x(6)).to(DType::F32),
                    along_rows(call.x(7)), call.x(7).dtype());
 }
+
+namespace {
 
 // A number of all, or one of each entry along dimension `at` of so many.
 Tensor along(const Tensor& of, int64_t rank, int64_t at) {

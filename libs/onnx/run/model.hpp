@@ -54,7 +54,7 @@ class Loaded : private Weights {
     const FunctionProto* function = nullptr;
   };
   struct Scope;
-  class QuantizedConvolutions;
+  class Quantized;
 
   void prepare(Body& body, const std::vector<NodeProto>& nodes, const Opsets& opsets, Check& check);
   void prepare(const GraphProto& graph, const Opsets& opsets, Check& check, bool outermost);

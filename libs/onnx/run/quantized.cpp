@@ -1,4 +1,4 @@
-// Convolutions between DequantizeLinear and QuantizeLinear become convolutions of integers.
+// Convolutions and products between DequantizeLinear and QuantizeLinear become those of integers.
 #include <algorithm>
 #include <map>
 
@@ -24,9 +24,9 @@ bool of_eight_bits(const Tensor& x) { return x.dtype() == DType::U8 || x.dtype()
 
 }  // namespace
 
-class Loaded::QuantizedConvolutions {
+class Loaded::Quantized {
  public:
-  explicit QuantizedConvolutions(Body& body) : body_(body), gone_(body.steps.size()) {
+  explicit Quantized(Body& body) : body_(body), gone_(body.steps.size()) {
     for (const auto& [name, value] : body.constants)
       if (value.is_tensor()) weights_.emplace(name, value.tensor());
     for (size_t i = 0; i < body.steps.size(); ++i)
@@ -34,36 +34,43 @@ class Loaded::QuantizedConvolutions {
     count_reads();
   }
 
-  // The node that stands for the one at i, which quantizes what a convolution gives.
-  std::optional<NodeProto> joined(size_t i) {
+  struct Joined {
+    NodeProto node;
+    Convert convert;
+  };
+  // What stands for the node at i, which quantizes the result of a convolution or a product.
+  std::optional<Joined> joined(size_t i) {
     const NodeProto& last = *body_.steps[i].node;
     if (!is(last, "QuantizeLinear") || !plain(last) || reads_of_[last.inputs[0]] != 1)
       return std::nullopt;
-    const NodeProto* const conv = maker(last.inputs[0], "Conv");
+    const NodeProto *conv = maker(last.inputs[0], "Conv"),
+                    *matmul = maker(last.inputs[0], "MatMul");
+    const NodeProto* const between = conv != nullptr ? conv : matmul;
     const Tensor *scale = weight(last.inputs[1]), *zero = weight(last.inputs[2]);
-    if (conv == nullptr || conv->inputs.size() < 2 || conv->outputs.size() != 1 ||
+    if (between == nullptr || between->inputs.size() < 2 || between->outputs.size() != 1 ||
         scale == nullptr || zero == nullptr || scale->numel() != 1 || !of_eight_bits(*zero))
       return std::nullopt;
-    const AttributeProto* const groups = conv->find("group");
-    const NodeProto *x = maker(conv->inputs[0], "DequantizeLinear"),
-                    *w = maker(conv->inputs[1], "DequantizeLinear");
-    if ((groups != nullptr && groups->i != 1) || x == nullptr || w == nullptr || !plain(*x) ||
-        !plain(*w) || !fits(*x, *w))
+    const NodeProto *x = maker(between->inputs[0], "DequantizeLinear"),
+                    *w = maker(between->inputs[1], "DequantizeLinear");
+    if (x == nullptr || w == nullptr || !plain(*x) || !plain(*w) || !one_scale(*x))
       return std::nullopt;
-    NodeProto made;
-    made.op = "QLinearConv";
-    made.name = conv->name;
-    made.at = conv->at;
-    made.inputs = x->inputs;
-    made.inputs.insert(made.inputs.end(), w->inputs.begin(), w->inputs.end());
-    made.inputs.insert(made.inputs.end(), {last.inputs[1], last.inputs[2]});
-    if (conv->inputs.size() > 2 && !conv->inputs[2].empty()) {
-      const NodeProto* const bias = maker(conv->inputs[2], "DequantizeLinear");
+    if (conv != nullptr ? !fits(*w, 4, 0) || in_groups(*conv) : !fits(*w, 2, 1))
+      return std::nullopt;
+    Joined made{{}, conv != nullptr ? Convert(q_linear_conv) : Convert(q_linear_matmul)};
+    NodeProto& node = made.node;
+    node.op = conv != nullptr ? "QLinearConv" : "QLinearMatMul";
+    node.name = between->name;
+    node.at = between->at;
+    node.inputs = x->inputs;
+    node.inputs.insert(node.inputs.end(), w->inputs.begin(), w->inputs.end());
+    node.inputs.insert(node.inputs.end(), {last.inputs[1], last.inputs[2]});
+    if (between->inputs.size() > 2 && !between->inputs[2].empty()) {
+      const NodeProto* const bias = maker(between->inputs[2], "DequantizeLinear");
       if (bias == nullptr || !plain(*bias) || !has_both_scales(*bias, *x, *w)) return std::nullopt;
-      made.inputs.push_back(bias->inputs[0]);
+      node.inputs.push_back(bias->inputs[0]);
     }
-    made.outputs = last.outputs;
-    copy_attributes(*conv, made);
+    node.outputs = last.outputs;
+    copy_attributes(*between, node);
     gone_[makers_.at(last.inputs[0])] = true;
     return made;
   }
@@ -103,19 +110,26 @@ class Loaded::QuantizedConvolutions {
     return found == weights_.end() ? nullptr : &found->second;
   }
 
-  // x has one scale, the weight one or one for each result; both are the same in each run.
-  bool fits(const NodeProto& x, const NodeProto& w) const {
-    const Tensor *x_scale = weight(x.inputs[1]), *x_zero = weight(x.inputs[2]);
+  static bool in_groups(const NodeProto& conv) {
+    const AttributeProto* const groups = conv.find("group");
+    return groups != nullptr && groups->i != 1;
+  }
+  // That is the same in each run.
+  bool one_scale(const NodeProto& x) const {
+    const Tensor *scale = weight(x.inputs[1]), *zero = weight(x.inputs[2]);
+    return scale != nullptr && zero != nullptr && scale->numel() == 1 &&
+           scale->dtype() == DType::F32 && of_eight_bits(*zero);
+  }
+  // A weight of that rank has one scale, or one for each result, which lie along that dimension.
+  bool fits(const NodeProto& w, int64_t rank, int64_t along) const {
     const Tensor *given = weight(w.inputs[0]), *scale = weight(w.inputs[1]),
                  *zero = weight(w.inputs[2]);
-    if (x_scale == nullptr || x_zero == nullptr || given == nullptr || scale == nullptr ||
-        zero == nullptr)
+    if (given == nullptr || scale == nullptr || zero == nullptr || given->ndim() != rank ||
+        !of_eight_bits(*given) || scale->dtype() != DType::F32)
       return false;
     const AttributeProto* const axis = w.find("axis");
-    return x_scale->numel() == 1 && x_scale->dtype() == DType::F32 && of_eight_bits(*x_zero) &&
-           of_eight_bits(*given) && given->ndim() == 4 && scale->dtype() == DType::F32 &&
-           (scale->numel() == 1 ||
-            (axis != nullptr && axis->i == 0 && scale->numel() == given->shape(0)));
+    const int64_t at = axis == nullptr ? 1 : axis->i < 0 ? axis->i + rank : axis->i;
+    return scale->numel() == 1 || (at == along && scale->numel() == given->shape(along));
   }
 
   // A bias in units of both scales.
@@ -138,11 +152,11 @@ class Loaded::QuantizedConvolutions {
 };
 
 void Loaded::join_quantized(Body& body) {
-  QuantizedConvolutions found(body);
+  Quantized found(body);
   for (size_t i = 0; i < body.steps.size(); ++i)
     if (auto made = found.joined(i)) {
-      body.steps[i].node = &joined_.emplace_back(std::move(*made));
-      body.steps[i].convert = Convert(q_linear_conv);
+      body.steps[i].node = &joined_.emplace_back(std::move(made->node));
+      body.steps[i].convert = made->convert;
     }
   found.finish();
 }

@@ -1,4 +1,4 @@
-"""Convolutions of integers, as ONNX Runtime's quantizer writes them in both of its forms: against double precision, and ONNX Runtime."""
+"""Convolutions and products of integers, as ONNX Runtime's quantizer writes them: against double precision, and ONNX Runtime."""
 import numpy as np
 import onnx
 import onnxruntime
@@ -99,6 +99,26 @@ def test_convolutions_between_quantizers(tmp_path, case, of_integers):
         for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
             np.testing.assert_allclose(one.numpy().astype('f8'), other.astype('f8'), rtol=0, atol=1 if other.dtype == np.uint8 else 1e-4)
     assert len(np.unique(wanted[0])) > 100
+
+
+@pytest.mark.parametrize('columns', [False, True])
+@pytest.mark.parametrize('axis', [0, 1])
+def test_products_between_quantizers(tmp_path, columns, axis):
+    scale = rng.uniform(0.001, 0.01, 9 if columns else ()).astype('f4')
+    weights = {'xs': np.float32(0.02), 'xz': np.uint8(99), 'w': integers('i1', 9, 9) if axis == 0 else integers('i1', 600, 9), 'ws': scale,
+               'wz': np.zeros(scale.shape, 'i1'), 'ys': np.float32(0.05 if axis == 0 else 0.4), 'yz': np.uint8(120)}
+    nodes = [helper.make_node('DequantizeLinear', ['x', 'xs', 'xz'], ['xf']), helper.make_node('DequantizeLinear', ['w', 'ws', 'wz'], ['wf'], axis=axis),
+             helper.make_node('MatMul', ['xf', 'wf'], ['c']), helper.make_node('QuantizeLinear', ['c', 'ys', 'yz'], ['y'])]
+    x = integers('u1', 2, 7, len(weights['w']))
+    net = model(tmp_path / 'm.onnx', nodes, x.shape, 'u1', weights)
+    rows = scale.astype('f8').reshape(-1, 1) if axis == 0 and columns else scale.astype('f8')
+    wanted = quantized((x - 99.0) @ (weights['w'] * rows), np.float64(np.float32(0.02)) / np.float64(weights['ys']), 120, 'u1')
+    program = tenon.graph.trace(net, tenon.tensor(x))
+    assert ('linear_integer' in str(program)) == (axis == 1 or not columns)  # scales of its rows belong to no result
+    for run in net, program:
+        off = np.abs(run(tenon.tensor(x)).numpy() - wanted)
+        assert off.max() <= 1 and (off > 0).mean() < 0.02
+    assert len(np.unique(wanted)) > 50
 
 
 def test_what_quantizers_leave_is_read(tmp_path):
