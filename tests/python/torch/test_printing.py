@@ -143,7 +143,8 @@ def histories(t):
         @staticmethod
         def backward(ctx, g):
             return g * 2
-    found = [y.grad_fn for y in (x + 1, x * x, x.exp(), x.sum(), x[0], x.view(1, 3), t.cat([x, x]), t.relu(x), Twice.apply(x))]
+    found = [y.grad_fn for y in (x + 1, x * x, x.exp(), x.sum(), x[0], x.view(1, 3), t.cat([x, x]), t.relu(x), Twice.apply(x),
+                                 t.nn.functional.prelu(x, t.ones(1)), t.nn.functional.threshold(x, 0, 1), t.linalg.svdvals(t.outer(x, x)))]
     assert all(re.fullmatch(rf'<[a-z.]*{node.name()} object at 0x[0-9a-f]+>', text) for node in found for text in (repr(node), str(node), f'{node}'))
     return [(type(node).__name__, node.name()) for node in found], repr(Twice.apply(x)), x.grad_fn
 
