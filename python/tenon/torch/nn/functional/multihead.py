@@ -52,8 +52,8 @@ def _merged(attn_mask, padding, batch, heads):
     return attn_mask + padding
 
 
-def _attend_packed(x, weight, bias, heads, attn_mask, key_padding_mask, is_causal):
-    """Attention of x (L, B, E) to itself, before the last projection: query, key and value stay in the tensor that one product gives."""
+def _attend_packed(x, weight, bias, heads, attn_mask, key_padding_mask, is_causal, out_weight, out_bias):
+    """Attention of x (L, B, E) to itself: query, key and value stay in the tensor that one product gives."""
     length, batch, width = x.shape
     steps_first = x.is_contiguous()  # else the view of a (B, L, E)
     qkv = _linear(x if steps_first else _transpose(x, 0, 1), weight, bias)
@@ -61,8 +61,8 @@ def _attend_packed(x, weight, bias, heads, attn_mask, key_padding_mask, is_causa
     mask = _merged(additive_mask(attn_mask, qkv.dtype), additive_mask(key_padding_mask, qkv.dtype, 'key_padding_mask'), batch, heads)
     y = ops['attention_packed'](_transpose(qkv, 0, 1) if steps_first else qkv, mask, is_causal).y
     if steps_first:
-        return _reshape(_transpose(y, 0, 1), (length, batch, width))
-    return _transpose(_reshape(y, (batch, length, width)), 0, 1)
+        return _linear(_reshape(_transpose(y, 0, 1), (length, batch, width)), out_weight, out_bias)
+    return _transpose(_linear(_reshape(y, (batch, length, width)), out_weight, out_bias), 0, 1)
 
 
 def _check_masks(attn_mask, key_padding_mask, length, source, batch, heads):
@@ -122,8 +122,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     attn_mask = None if is_causal else attn_mask
     if (query is key is value and bias_k is bias_v is static_k is static_v is None and dropout_p == 0
             and not (need_weights or add_zero_attn or use_separate_proj_weight)):
-        found = _attend_packed(query, in_proj_weight, in_proj_bias, heads, attn_mask, key_padding_mask, is_causal)
-        found = _linear(found, out_proj_weight, out_proj_bias)
+        found = _attend_packed(query, in_proj_weight, in_proj_bias, heads, attn_mask, key_padding_mask, is_causal, out_proj_weight, out_proj_bias)
         return ops['squeeze'](found, 1) if single else found, None
     if use_separate_proj_weight:
         q, k, v = _separately((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias, width)
