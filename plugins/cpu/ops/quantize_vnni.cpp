@@ -113,11 +113,15 @@ void run_integer(const tn_call& call) {
   const ByteWeight w = {data_of<const int8_t>(weight), weight.shape[0], weight.shape[1]};
   const auto* const from = static_cast<const uint8_t*>(x.data);
   const uint8_t zero = x.dtype == TN_DTYPE_I8 ? 128 : 0;  // its sign bit turned: 128 more
-  const Rows rows(numel(x) / w.n, w.n);
-  std::fill_n(rows.zeros, rows.count, int32_t{zero});
   const Whole out = {data_of<int32_t>(output(call)), w.outputs};
-  if (zero == 0 && w.n % kQuad == 0 && rows.count >= kPackRows)  // as they lie
-    return multiply({from, rows.zeros, rows.count, w.n}, w, out);
+  const int64_t count = numel(x) / w.n;
+  if (zero == 0 && w.n % kQuad == 0 && count >= kPackRows) {  // as they lie
+    auto* const zeros = workspace<int32_t>(Workspace::Packed, count);
+    std::fill_n(zeros, count, 0);
+    return multiply({from, zeros, count, w.n}, w, out);
+  }
+  const Rows rows(count, w.n);
+  std::fill_n(rows.zeros, count, int32_t{zero});
   parallel_for(rows.count, std::max<int64_t>(1, kGrainCopy / w.n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       copy_turned(from + i * w.n, w.n, zero, rows.data + i * rows.stride, rows.stride);
