@@ -1,7 +1,6 @@
 #include "run/instance.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include "run/control.hpp"
 #include "run/replay.hpp"
@@ -92,11 +91,11 @@ void Instance::place(const Arena& arena) {
     gives_.push_back(same ? Gives::kSame : Gives::kView);
   }
   for (size_t k = 0; k < gives_.size(); ++k) {
-    const auto later = [&](size_t other) {
-      return graph_.results[other].buffer == graph_.results[k].buffer;
-    };
-    const auto behind = std::views::iota(k + 1, gives_.size());
-    if (gives_[k] == Gives::kSame && std::ranges::none_of(behind, later)) gives_[k] = Gives::kLast;
+    const auto behind = graph_.results.begin() + static_cast<std::ptrdiff_t>(k) + 1;
+    const bool last = std::none_of(behind, graph_.results.end(), [&](const View& other) {
+      return other.buffer == graph_.results[k].buffer;
+    });
+    if (last && gives_[k] == Gives::kSame) gives_[k] = Gives::kLast;
   }
 }
 
