@@ -41,7 +41,7 @@ struct Net : nn::Module {
 // A step of training: forward, backward and the optimizer's.
 struct Training {
   Net net;
-  std::unique_ptr<optim::SGD> optimizer;
+  std::unique_ptr<optim::Optimizer> optimizer;
   Tensor x, y, loss;
   Training() {
     manual_seed(3);
@@ -88,6 +88,82 @@ TEST(Capture, ATrainingStepGivesTheValuesOfEagerExecution) {
       ASSERT_EQ(found[i].to_vector<float>(), expected[i].to_vector<float>())
           << "step " << step << ", parameter " << i;
   }
+}
+
+// Whole steps beside eager ones: another rate, an eager step between replays, what is saved.
+TEST(Capture, AdamCountsInReplays) {
+  Training eager, replayed;
+  for (Training* each : {&eager, &replayed})
+    each->optimizer = std::make_unique<optim::AdamW>(
+        each->net.parameters(), optim::AdamWOptions{.lr = 0.05, .weight_decay = 0.1});
+  Graph graph;
+  for (int64_t step = 0; step < 8; ++step) {
+    if (step == 4)
+      for (Training* each : {&eager, &replayed}) each->optimizer->set_lr(0.2);
+    eager.feed(step);
+    replayed.feed(step);
+    eager.step();
+    if (step == 1)
+      graph = capture(gpu(), [&] {
+        Tensor x = replayed.x;  // memory that is given back within the graph, and used again
+        for (int i = 0; i < 4; ++i) x = x.reshape({-1}).slice(0, 0, 1) * 1.5;
+        replayed.step();
+      });
+    step == 0 || step == 5 ? replayed.step() : graph.replay();
+    const auto expected = eager.net.parameters(), found = replayed.net.parameters();
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(found[i].to_vector<float>(), expected[i].to_vector<float>())
+          << "step " << step << ", parameter " << i;
+  }
+  const optim::StateDict mine = replayed.optimizer->state_dict(),
+                         theirs = eager.optimizer->state_dict();
+  EXPECT_EQ(mine.at("state.0.step").item<int64_t>(), 8);
+  for (const auto& [name, value] : theirs)
+    EXPECT_EQ(mine.at(name).to(DType::F64).to_vector<double>(),
+              value.to(DType::F64).to_vector<double>())
+        << name;
+}
+
+TEST(Capture, AStepOfAnOptimizerThatChangedIsCapturedAgain) {
+  Tensor a = ramp(0, {4}).requires_grad_(), b = ramp(1, {4}).requires_grad_();
+  a.set_grad(ramp(2, {4}));
+  b.set_grad(ramp(3, {4}));
+  auto adam = std::make_unique<optim::Adam>(std::vector{a, b}, optim::AdamOptions{});
+  adam->step();
+  const auto captured = [&] { return capture(gpu(), [&] { adam->step(); }); };
+  const auto expect_refused = [](const Graph& graph, const char* words) {
+    const test::Outcome outcome = outcome_of([&] { graph.replay(); });
+    EXPECT_EQ(outcome.code, uint32_t{TN_FAILED_PRECONDITION}) << outcome;
+    EXPECT_NE(outcome.message.find(words), std::string::npos) << outcome;
+  };
+  Graph graph = captured();
+  graph.replay();
+  b.zero_grad();
+  adam->step();  // of `a` alone
+  expect_refused(graph, "steps of other parameters");
+  b.set_grad(ramp(3, {4}));
+  adam->load_state_dict(adam->state_dict());
+  expect_refused(graph, "moved or loaded");
+  adam = std::make_unique<optim::Adam>(std::vector{a, b}, optim::AdamOptions{});
+  adam->step();
+  graph = captured();
+  graph.replay();
+  adam = nullptr;
+  expect_refused(graph, "gone");
+}
+
+TEST(Capture, NothingIsCalledBeforeReplaysOutsideOfACapture) {
+  int called = 0;
+  const Graph graph = capture(gpu(), [&] {
+    EXPECT_TRUE(is_captured(gpu()));
+    before_replay([&] { ++called; });
+  });
+  EXPECT_FALSE(is_captured(gpu()));
+  EXPECT_EQ(called, 0);
+  graph.replay();
+  graph.replay();
+  EXPECT_EQ(called, 2);
+  EXPECT_EQ(outcome_of([] { before_replay([] {}); }).code, uint32_t{TN_FAILED_PRECONDITION});
 }
 
 TEST(Capture, NothingRunsUntilTheReplay) {
@@ -220,6 +296,7 @@ TEST(Capture, WhatCannotBeReplayedIsRefusedByName) {
   const Tensor host = ones({16});
   Tensor param = ramp(0, {4}).requires_grad_();
   optim::Adam adam({param}, {});
+  optim::Adagrad adagrad({param}, {.lr_decay = 0.1});
   param.set_grad(ramp(1, {4}));
   const std::pair<std::function<void()>, const char*> cases[] = {
       {[&] { x.sum().item<float>(); }, "a copy to the host"},
@@ -229,7 +306,8 @@ TEST(Capture, WhatCannotBeReplayedIsRefusedByName) {
       {[&] { normal({4}, 0, 1, {}, gpu(), Generator(3)); }, "a generator other"},
       {[&] { randperm(4, {}, gpu(), Generator(3)); }, "a generator other"},
       {[&] { gpu().synchronize(); }, "a wait for the device"},
-      {[&] { adam.step(); }, "depends on its number"},
+      {[&] { adam.step(); }, "[Adam] the first step of these parameters makes its memory"},
+      {[&] { adagrad.step(); }, "depends on its number"},
       {[&] { capture(gpu(), [] {}); }, "captures a graph"},
   };
   for (const auto& one : cases) {

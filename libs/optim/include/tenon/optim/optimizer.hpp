@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "tenon/capture.hpp"
 #include "tenon/nn/detail/check.hpp"
 #include "tenon/tenon.hpp"
 
@@ -78,11 +80,62 @@ struct Bucket {
   int64_t step;
   std::vector<Tensor> params, grads;
   std::vector<std::vector<Tensor>> state;
+  std::vector<size_t> numbers;  // of the parameters, in their group
 };
 
 struct ParamState {
   int64_t step = 0;
   std::vector<Tensor> tensors;
+};
+
+// The number of a step and its rate in device memory, where a captured step reads them; and what was last written there.
+// Made before a capture: memory that is allocated within one may be written by the graph's earlier work.
+class Clock {
+ public:
+  explicit Clock(const Device& device)
+      : step(zeros({}, DType::I64, device)), rate(zeros({}, DType::F64, device)) {}
+  // Writes what changed: steps taken without the graph, a new rate. The next replay counts by itself.
+  void set(int64_t number, double lr) {
+    NoGrad guard;
+    if (number != number_) step.fill_(number);
+    if (lr != lr_) rate.fill_(lr);
+    number_ = number + 1;
+    lr_ = lr;
+  }
+
+  Tensor step, rate;
+
+ private:
+  int64_t number_ = 0;
+  double lr_ = 0;
+};
+
+// Lets graphs of an optimizer's steps find it. They find nothing once it is destroyed, moved or loaded.
+template <class Optimizer>
+class Place {
+ public:
+  Place() = default;
+  Place(const Place&) {}
+  Place(Place&& from) noexcept { from.leave(); }
+  Place& operator=(const Place&) {
+    leave();
+    return *this;
+  }
+  Place& operator=(Place&& from) noexcept {
+    leave();
+    from.leave();
+    return *this;
+  }
+  ~Place() = default;
+
+  std::weak_ptr<Optimizer*> of(Optimizer* optimizer) {
+    if (at_ == nullptr) at_ = std::make_shared<Optimizer*>(optimizer);
+    return at_;
+  }
+  void leave() noexcept { at_.reset(); }
+
+ private:
+  std::shared_ptr<Optimizer*> at_;
 };
 
 inline void check_option(const char* where, const char* name, double value) {
@@ -158,11 +211,11 @@ class OptimizerOf : public Optimizer {
   void step() override {
     if (step_listener != nullptr) step_listener->before(*this);
     NoGrad guard;
-    for (Group& group : groups_) {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      Group& group = groups_[g];
       size_t used = 0;
       for (size_t i = 0; i < group.params.size(); ++i) place(group, i, used);
-      for (size_t k = 0; k < used; ++k)
-        static_cast<Derived*>(this)->run(group.options, buckets_[k]);
+      for (size_t k = 0; k < used; ++k) run_bucket(g, k, buckets_[k]);
       for (size_t k = 0; k < used; ++k) clear(buckets_[k]);
     }
   }
@@ -201,6 +254,56 @@ class OptimizerOf : public Optimizer {
   void load_state_dict(const StateDict& state) override;
 
  private:
+  // Whether Derived has a step that can count in replays.
+  static constexpr bool can_count() {
+    return requires(Derived & derived, Options & options, detail::Bucket & bucket,
+                    detail::Clock & clock) {
+      derived.run_counted(options, bucket, clock);
+    };
+  }
+  static bool counts_in_replays(const Device& device) { return can_count() && is_captured(device); }
+  void run_bucket(size_t g, size_t k, detail::Bucket& bucket) {
+    if constexpr (can_count()) {
+      if (is_captured(bucket.device)) return run_counted(g, k, bucket);
+      if (can_capture(bucket.device)) make_clock(g, k, bucket.device);
+    }
+    static_cast<Derived*>(this)->run(groups_[g].options, bucket);
+  }
+  void make_clock(size_t g, size_t k, const Device& device) {
+    clocks_.resize(groups_.size());
+    clocks_[g].resize(std::max(clocks_[g].size(), k + 1));
+    std::shared_ptr<detail::Clock>& clock = clocks_[g][k];
+    if (clock == nullptr || clock->step.device() != device)
+      clock = std::make_shared<detail::Clock>(device);
+  }
+  void run_counted(size_t g, size_t k, detail::Bucket& bucket) {
+    if (g >= clocks_.size() || k >= clocks_[g].size() || clocks_[g][k] == nullptr ||
+        clocks_[g][k]->step.device() != bucket.device)
+      refuse_capture("take a step of these parameters as usual before the capture");
+    const std::shared_ptr<detail::Clock> clock = clocks_[g][k];
+    static_cast<Derived*>(this)->run_counted(groups_[g].options, bucket, *clock);
+    tenon::before_replay([place = place_.of(this), g, numbers = bucket.numbers, clock] {
+      const std::shared_ptr<OptimizerOf*> here = place.lock();
+      if (here == nullptr)
+        refuse_capture(
+            "the optimizer of a captured step is gone, was moved or loaded: capture it again");
+      (*here)->before_replay(g, numbers, *clock);
+    });
+  }
+  [[noreturn]] static void refuse_capture(const std::string& why) {
+    throw Error(TN_FAILED_PRECONDITION, std::string("[") + Options::kOwner + "] " + why);
+  }
+  // The device counts by itself; this counts on the host.
+  void before_replay(size_t g, const std::vector<size_t>& numbers, detail::Clock& clock) {
+    Group& group = groups_[g];
+    const int64_t step = group.state[numbers[0]].step;
+    for (const size_t i : numbers)
+      if (group.state[i].step != step)
+        refuse_capture(
+            "steps of other parameters were taken since its step was captured: capture it again");
+    clock.set(step, group.options.lr);
+    for (const size_t i : numbers) ++group.state[i].step;
+  }
   // Adds a parameter to the bucket it fits. The lists keep their memory from step to step.
   void place(Group& group, size_t i, size_t& used) {
     const Tensor& param = group.params[i];
@@ -208,13 +311,18 @@ class OptimizerOf : public Optimizer {
     if (!grad.defined()) return;
     detail::ParamState& own = group.state[i];
     const size_t slots = Derived::state_names().size();
+    const bool in_replays = counts_in_replays(param.device());
     if (own.tensors.empty()) {
+      if (in_replays)
+        refuse_capture(
+            "the first step of these parameters makes its memory: take one as usual before the "
+            "capture");
       own.tensors.resize(slots);
       for (size_t s = 0; s < slots; ++s)
         if (Derived::needs_state(group.options, s))
           own.tensors[s] = Derived::first_state(group.options, s, param);
     }
-    ++own.step;
+    if (!in_replays) ++own.step;
     const DType dtype = param.dtype();
     const Device device = param.device();
     size_t k = 0;
@@ -229,6 +337,7 @@ class OptimizerOf : public Optimizer {
       buckets_[k].state.resize(slots);
     }
     buckets_[k].params.push_back(param);
+    buckets_[k].numbers.push_back(i);
     buckets_[k].grads.push_back(std::move(grad));
     for (size_t s = 0; s < slots; ++s)
       if (own.tensors[s].defined()) buckets_[k].state[s].push_back(own.tensors[s]);
@@ -236,11 +345,14 @@ class OptimizerOf : public Optimizer {
   static void clear(detail::Bucket& bucket) {
     bucket.params.clear();
     bucket.grads.clear();
+    bucket.numbers.clear();
     for (auto& list : bucket.state) list.clear();
   }
 
   std::vector<Group> groups_;
   std::vector<detail::Bucket> buckets_;
+  std::vector<std::vector<std::shared_ptr<detail::Clock>>> clocks_;  // by group and bucket
+  detail::Place<OptimizerOf> place_;
 };
 
 template <class Derived, class Options>
@@ -310,6 +422,7 @@ void OptimizerOf<Derived, Options>::load_state_dict(const StateDict& dict) {
                 "[optim] the state has " + std::to_string(dict.size() - used) +
                     " entries that this optimizer does not know: other groups, parameters or kind");
   groups_ = std::move(loaded);
+  place_.leave();
 }
 
 }  // namespace tenon::optim

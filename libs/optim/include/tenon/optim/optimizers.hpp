@@ -90,6 +90,10 @@ class AdamBase : public OptimizerOf<AdamBase<Options>, Options> {
     adam_step(b.params, b.grads, b.state[0], b.state[1], b.state[2], b.step, o.lr, o.betas[0],
               o.betas[1], o.eps, o.weight_decay, Options::kDecoupled);
   }
+  void run_counted(const Options& o, Bucket& b, Clock& clock) {
+    adam_step_counted(b.params, b.grads, b.state[0], b.state[1], b.state[2], clock.step, clock.rate,
+                      o.betas[0], o.betas[1], o.eps, o.weight_decay, Options::kDecoupled);
+  }
 };
 }  // namespace detail
 
