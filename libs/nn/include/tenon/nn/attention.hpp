@@ -146,8 +146,8 @@ class MultiheadAttention
     };
     if (fused && grown == 0 && in_proj_weight.defined() && query.get() == key.get() &&
         key.get() == value.get())
-      return {out_proj(detail::attend_packed(query, in_proj_weight, in_proj_bias, heads_, mask_for,
-                                             causal)),
+      return {detail::attend_packed(query, in_proj_weight, in_proj_bias, heads_, mask_for, causal,
+                                    out_proj),
               Tensor()};
     std::vector<Tensor> qkv = project(query, key, value);
     grow(qkv);

@@ -48,19 +48,19 @@ inline std::vector<Tensor> project(const Tensor& query, const Tensor& key, const
   return {parts(query, 0, 1)[0], rest[0], rest[1]};
 }
 
-// Attention of x (L, B, E) to itself, before the last projection: query, key and value stay in the tensor that one product gives.
-// mask_for(dtype) is what is added to scores.
-template <class MaskFor>
+// Attention of x (L, B, E) to itself: query, key and value stay in the tensor that one product gives. mask_for(dtype) is what is
+// added to scores, out(y) the last projection.
+template <class MaskFor, class Out>
 Tensor attend_packed(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t heads,
-                     MaskFor&& mask_for, bool causal) {
+                     MaskFor&& mask_for, bool causal, Out&& out) {
   const int64_t length = x.shape(0), batch = x.shape(1), width = x.shape(2);
   const bool steps_first = x.is_contiguous();  // else the view of a (B, L, E)
   Tensor qkv = linear(steps_first ? x : x.transpose(0, 1), weight, bias);
   qkv = qkv.reshape({qkv.shape(0), qkv.shape(1), 3, heads, width / heads});
   const Tensor y =
       attention_packed(steps_first ? qkv.transpose(0, 1) : qkv, mask_for(qkv.dtype()), causal).y;
-  if (steps_first) return y.transpose(0, 1).reshape({length, batch, width});
-  return y.reshape({batch, length, width}).transpose(0, 1);
+  if (steps_first) return out(y.transpose(0, 1).reshape({length, batch, width}));
+  return out(y.reshape({batch, length, width})).transpose(0, 1);
 }
 
 // softmax(q · kᵀ / √E + mask), after dropout.
