@@ -41,7 +41,7 @@ class Reference(unittest.TestCase):
                     self.assertIn(f"### `tenon/{name}`", self.text)
 
     def test_comments_come_with_their_declarations(self):
-        self.assertIn("Wraps host memory without a copy; `strides` in elements, NULL for row-major.", self.text)
+        self.assertIn("Wraps host memory without a copy. `strides` count elements; NULL for row-major.", self.text)
         self.assertIn("  tn_status* (*allocate)(void* self, uint32_t index, uint64_t bytes, void** buffer, void** address);",
                       self.text)
 

@@ -1,4 +1,4 @@
-// Modes of a thread, and gradients.
+// Autograd: the modes of a thread, and gradients.
 #ifndef TENON_AUTOGRAD_HPP
 #define TENON_AUTOGRAD_HPP
 
@@ -7,7 +7,7 @@
 namespace tenon {
 
 namespace detail {
-// Sets modes of this thread for a scope.
+// Sets modes of this thread for the scope.
 class ModeGuard {
  public:
   ModeGuard(uint32_t set, uint32_t clear) : previous_(tn_mode_get()) {
@@ -22,23 +22,22 @@ class ModeGuard {
 };
 }  // namespace detail
 
-// No op is recorded in this scope.
+// Ops in this scope are not recorded.
 class NoGrad : detail::ModeGuard {
  public:
   NoGrad() : ModeGuard(0, TN_MODE_GRAD) {}
 };
-// Ops are recorded in this scope, also inside NoGrad.
+// Ops in this scope are recorded, even inside NoGrad.
 class EnableGrad : detail::ModeGuard {
  public:
   EnableGrad() : ModeGuard(TN_MODE_GRAD, 0) {}
 };
-// Results of this scope can never join a graph; cheaper than NoGrad.
+// Results made in this scope can never require gradients. Cheaper than NoGrad.
 class InferenceMode : detail::ModeGuard {
  public:
   InferenceMode() : ModeGuard(TN_MODE_INFERENCE, TN_MODE_GRAD) {}
 };
-// Backward in this scope checks each gradient for NaN and names the op of the forward pass
-// that made it.
+// Backward in this scope checks each gradient for NaN and names the forward op that it belongs to.
 class Anomaly : detail::ModeGuard {
  public:
   Anomaly() : ModeGuard(TN_MODE_ANOMALY, 0) {}
@@ -47,8 +46,8 @@ inline bool is_grad_enabled() { return (tn_mode_get() & TN_MODE_GRAD) != 0; }
 
 struct BackwardOptions {
   bool retain_graph = false;
-  bool create_graph = false;  // gradients of gradients; retains
-  // gradient(): an input that was not used gets an undefined tensor instead of an error.
+  bool create_graph = false;  // allows gradients of gradients; implies retain
+  // For gradient(): an unused input gets an undefined tensor instead of an error.
   bool allow_unused = false;
   uint32_t flags() const {
     return (retain_graph ? TN_BACKWARD_RETAIN_GRAPH : 0u) |
@@ -76,7 +75,7 @@ inline void backward(TensorList outputs, TensorList grads = {}, BackwardOptions 
                             options.flags()));
 }
 
-// Gradients of the outputs with respect to the inputs; the leaves' own gradients stay as they are.
+// Returns the gradients of the outputs with respect to the inputs. The leaves' own gradients stay unchanged.
 inline std::vector<Tensor> gradient(TensorList outputs, TensorList inputs, TensorList grads = {},
                                     BackwardOptions options = {}) {
   tn_tensor* const* given = detail::check_grads("gradient", outputs, grads);

@@ -1,4 +1,4 @@
-// How a C++ function reaches an op: a cached handle and one call over the C ABI.
+// How a C++ function calls an op: through a cached handle and one call over the C ABI.
 #ifndef TENON_CALL_HPP
 #define TENON_CALL_HPP
 
@@ -9,7 +9,7 @@
 
 namespace tenon::detail {
 
-// Found by name once. constinit, so that no guard stands on the way.
+// Looked up by name once. constinit avoids a guard variable.
 struct OpHandle {
   const char* name;
   std::atomic<const tn_op*> op{nullptr};

@@ -1,20 +1,18 @@
-// Work of a device recorded once and replayed as one piece: what each op costs on the host is paid once. Devices whose plugin offers
-// tn.capture (tenon/ext/draft/capture.h) can do it. In C: tenon/capture.h.
+// Records a device's work once and replays it as a whole, so that the host's cost of each op is paid once. Works for devices whose plugin
+// offers tn.capture (tenon/ext/draft/capture.h). In C: tenon/capture.h.
 //
 //   Tensor x = empty({32, 784}, device), loss;          // static: what a replay reads, and what it writes
-//   step();                                             // once as usual: what is prepared at first use is there then
+//   step();                                             // once as usual, to prepare what is made at first use
 //   Graph graph = capture(device, [&] { loss = step(); });
 //   for (const Tensor& batch : batches) {
 //     x.copy_(batch);
 //     graph.replay();
 //   }
 //
-// Decided by the host, and so the same at every replay: shapes, numbers among the operands (a
-// learning rate), which ops run. Random numbers are drawn anew by each replay, from the default
-// generator, as if the ops had been called then. Adam and AdamW count on, by the rate that they
-// have then. Refused while a thread captures, with TN_FAILED_PRECONDITION: reading elements, copies
-// from or to the host or another device, results whose shape depends on data, draws from other
-// generators, the first step with momentum, Adagrad's with a decay of its rate.
+// Every replay repeats what the host decided while recording: shapes, numbers among the operands (a learning rate), which ops run. Random
+// numbers are drawn anew from the default generator, as if the ops were called again. Adam and AdamW go on counting, at their current
+// rate. While a thread captures, these fail with TN_FAILED_PRECONDITION: reading elements, copies from or to the host or another device,
+// results whose shape depends on data, draws from other generators, the first step with momentum, Adagrad's with a decaying rate.
 #ifndef TENON_CAPTURE_HPP
 #define TENON_CAPTURE_HPP
 
@@ -58,20 +56,20 @@ inline void before_replay(std::function<void()> fn) {
   detail::captured->before.push_back(std::move(fn));
 }
 
-// What was captured. Memory that its work uses, of tensors that were made while it was captured, is not given to others as long as it
-// lives. Tensors from before (inputs, parameters) are the program's to keep. Movable; used from one thread at a time.
+// A captured graph. It keeps the memory of tensors made during the capture for as long as it lives. Older tensors (inputs, parameters) are
+// the program's to keep. Movable; use it from one thread at a time.
 class Graph {
  public:
   Graph() noexcept = default;
 
   bool defined() const noexcept { return handle_ != nullptr; }
   const Device& device() const noexcept { return device_; }
-  // Pieces of work: kernels, copies, fills.
+  // Number of kernels, copies and fills.
   uint64_t nodes() const { return stats().nodes; }
-  // Bytes on the device that it keeps, its results' included. Device::memory() counts only what tensors hold of it.
+  // Bytes of device memory that it keeps, including its results. Device::memory() only counts what tensors hold of them.
   uint64_t memory() const { return stats().bytes; }
 
-  // Enqueues all of it, in order with the device's other work.
+  // Enqueues the graph, in order with the device's other work.
   void replay() const {
     if (!defined()) throw Error(TN_FAILED_PRECONDITION, "[graph] nothing was captured, or reset");
     for (const std::function<void()>& fn : before_) fn();
@@ -99,8 +97,8 @@ class Graph {
   detail::GraphHandle handle_;
 };
 
-// Records what the thread that made it enqueues on a device, until end(); none of it runs. Other threads are not affected. Without an
-// end() what was recorded is dropped.
+// Records what its thread enqueues on a device until end(); none of it runs. Other threads are not affected. Without end(), the recording
+// is dropped.
 class Capture {
  public:
   explicit Capture(const Device& device)
@@ -115,7 +113,7 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
   ~Capture() { forget(); }
 
-  // On the thread that began.
+  // Call it on the thread that began.
   Graph end() {
     if (handle_ == nullptr) throw Error(TN_FAILED_PRECONDITION, "[capture] it has ended already");
     detail::check(tn_graph_end(handle_.get()));
@@ -131,7 +129,7 @@ class Capture {
   detail::GraphHandle handle_;
 };
 
-// The graph of what body() enqueues on the device; where it throws, nothing is left of the capture.
+// The graph of what body() enqueues on the device. If body() throws, the recording is dropped.
 template <class Body>
 Graph capture(const Device& device, Body&& body) {
   Capture recording(device);

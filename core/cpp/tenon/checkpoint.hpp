@@ -1,4 +1,4 @@
-// Checkpoints: parts of a network that are computed again in backward instead of being kept.
+// Checkpoints: parts of a network that backward computes again instead of keeping their results.
 #ifndef TENON_CHECKPOINT_HPP
 #define TENON_CHECKPOINT_HPP
 
@@ -27,7 +27,7 @@ struct Checkpoint : Function<Checkpoint> {
     return fn(inputs);
   }
 
-  // Runs the function again with the random numbers of the first time, then differentiates that.
+  // Runs the function again with the same random numbers, then differentiates it.
   std::vector<Tensor> backward(const std::vector<Tensor>& grads) {
     const bool create_graph = is_grad_enabled();
     EnableGrad enable;
@@ -63,9 +63,8 @@ struct Checkpoint : Function<Checkpoint> {
 };
 }  // namespace detail
 
-// Runs `fn` without keeping what its backward needs, and runs it again in backward: memory against
-// time. Random numbers are the same both times. Tensors that `fn` uses without getting them as
-// inputs (parameters) get gradients when they are named in `captured`.
+// Runs `fn` without keeping what its backward needs, and runs it again in backward: saves memory, costs time. Random numbers are the same
+// both times. Tensors that `fn` uses without taking them as inputs (parameters) get gradients if they are in `captured`.
 inline std::vector<Tensor> checkpoint(const detail::CheckpointFn& fn,
                                       const std::vector<Tensor>& inputs,
                                       const std::vector<Tensor>& captured = {}) {

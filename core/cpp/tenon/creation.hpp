@@ -1,5 +1,4 @@
-// Making tensors. full, linspace, eye, uniform, normal, randint and randperm are
-// ops: see tenon/ops.hpp.
+// Creates tensors. full, linspace, eye, uniform, normal, randint and randperm are ops: see tenon/ops.hpp.
 #ifndef TENON_CREATION_HPP
 #define TENON_CREATION_HPP
 
@@ -7,7 +6,7 @@
 
 namespace tenon {
 
-// Where and as what a tensor is made; a DType or a Device alone will do.
+// The dtype and device of a new tensor. A DType or a Device alone converts to this.
 struct TensorOptions {
   std::optional<DType> dtype;
   Device device;
@@ -29,8 +28,7 @@ To convert(const From& from) {
     throw Error(TN_INVALID_ARGUMENT, "[tensor] complex numbers do not fit a real dtype");
 }
 
-// Row-major elements of host memory as a tensor; converted on the host when another dtype
-// is asked for.
+// Copies row-major elements from host memory, and converts them on the host to another dtype if asked.
 template <class T>
 Tensor from_elements(const T* elements, size_t count, IntList shape, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(dtype_of<T>);
@@ -55,7 +53,7 @@ Tensor from_elements(const T* elements, size_t count, IntList shape, const Tenso
 [[noreturn]] inline void throw_ragged() {
   throw Error(TN_INVALID_ARGUMENT, "[tensor] nested lists of different lengths");
 }
-// Sizes of nested lists, -1 before the first list of a level was seen.
+// Sizes of nested lists; -1 until the first list of a level was seen.
 struct NestedShape {
   int64_t sizes[4] = {-1, -1, -1, -1};
   size_t rank = 0;
@@ -97,7 +95,7 @@ template <detail::Element T>
 Tensor tensor(T value, const TensorOptions& options = {}) {
   return detail::from_elements(&value, 1, {}, options);
 }
-// Nested lists: tensor({{1.f, 2.f}, {3.f, 4.f}}). The dtype is that of the C++ type.
+// From nested lists: tensor({{1.f, 2.f}, {3.f, 4.f}}). The C++ type gives the dtype.
 template <detail::Element T>
 Tensor tensor(std::initializer_list<T> list, const TensorOptions& options = {}) {
   return detail::from_elements(list.begin(), list.size(), {static_cast<int64_t>(list.size())},
@@ -120,7 +118,7 @@ Tensor tensor(
     const TensorOptions& options = {}) {
   return detail::from_nested<T>(list, options);
 }
-// Copies row-major elements; `shape` absent: one dimension.
+// Copies row-major elements. Without `shape`: one dimension.
 template <detail::Element T>
 Tensor tensor(std::span<const T> elements, OptionalInts shape = {},
               const TensorOptions& options = {}) {
@@ -140,8 +138,7 @@ Tensor tensor(const std::vector<T>& elements, OptionalInts shape = {},
   }
 }
 
-// Wraps host memory without a copy; `release` runs once, when nothing uses it any more.
-// Strides in elements.
+// Wraps host memory without a copy. `release` runs once, when nothing uses the memory any more. Strides count elements.
 inline Tensor from_blob(void* data, DType dtype, IntList shape, OptionalInts strides = {},
                         std::function<void()> release = {}) {
   if (strides.has_value() && strides.size() != shape.size())

@@ -1,4 +1,4 @@
-// Devices, and the memory the core holds on them.
+// Devices, and the memory that the core holds on them.
 #ifndef TENON_DEVICE_HPP
 #define TENON_DEVICE_HPP
 
@@ -11,13 +11,12 @@
 
 namespace tenon {
 
-// A borrowed handle; devices live as long as the process. Undefined stands for "the default" where
-// an argument is optional.
+// A borrowed handle; devices live as long as the process. As an optional argument, an undefined device means the default.
 class Device {
  public:
   constexpr Device() noexcept = default;
   constexpr explicit Device(tn_device* handle) noexcept : handle_(handle) {}
-  // "cpu", "vulkan:1", "auto"; throws Error(TN_NOT_FOUND) that lists the devices there are.
+  // "cpu", "vulkan:1", "auto". Throws Error(TN_NOT_FOUND), which lists the available devices.
   Device(std::string_view name) { detail::check(tn_device_find(detail::to_str(name), &handle_)); }
   Device(const char* name) : Device(std::string_view(name)) {}
   Device(const std::string& name) : Device(std::string_view(name)) {}
@@ -39,7 +38,7 @@ class Device {
     detail::check(tn_device_get_info(require(), &info));
     return info;
   }
-  // Waits until all work is done; throws what failed on the way.
+  // Waits until all work is done. Throws if any of it failed.
   void synchronize() const { detail::check(tn_device_synchronize(require())); }
 
   tn_memory_stats memory() const {
@@ -49,7 +48,7 @@ class Device {
     return stats;
   }
   void reset_memory_peak() const { tn_memory_reset_peak(require()); }
-  // Bytes the allocator may hold; 0: no limit.
+  // The most bytes that the allocator may hold; 0: no limit.
   void set_memory_limit(uint64_t bytes) const { tn_memory_set_limit(require(), bytes); }
   // Returns cached blocks to the device.
   void trim_memory() const { detail::check(tn_memory_trim(require())); }
@@ -75,7 +74,7 @@ inline void append_text(void* text, tn_str chunk) {
 }
 }  // namespace detail
 
-// The device "auto" stands for; *why receives one line that gives the reason.
+// The device that "auto" stands for. *why receives the reason in one line.
 inline Device best_device(std::string* why = nullptr) {
   std::string reason;
   const Device best(tn_device_best(&detail::append_text, &reason));

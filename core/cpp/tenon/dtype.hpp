@@ -43,7 +43,7 @@ inline DType find_dtype(std::string_view name) {
   detail::check(tn_dtype_find(detail::to_str(name), &dtype));
   return static_cast<DType>(dtype);
 }
-// The common dtype of two by the Array API's table; throws where the standard leaves it open.
+// The common dtype of two by the Array API's promotion table. Throws if the standard leaves it open.
 inline DType promote(DType a, DType b) {
   tn_dtype dtype = 0;
   detail::check(tn_dtype_promote(static_cast<tn_dtype>(a), static_cast<tn_dtype>(b), &dtype));
@@ -52,7 +52,7 @@ inline DType promote(DType a, DType b) {
 constexpr bool is_floating(DType dtype) {
   return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_FLOAT) != 0;
 }
-// Of the 8-bit floats, which no arithmetic takes: not is_floating.
+// For the 8-bit floats, which have no arithmetic; is_floating is false for them.
 constexpr bool is_float8(DType dtype) {
   return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_F8) != 0;
 }
@@ -66,8 +66,7 @@ constexpr bool is_signed(DType dtype) {
   return !(TN_MASK(static_cast<uint32_t>(dtype)) & (TN_MASK_UNSIGNED | TN_MASK_BOOL));
 }
 
-// Storage with the conversions of tenon/float_formats.h, rounded to nearest even: IEEE 754
-// binary16, and the upper half of binary32.
+// Storage types that convert by tenon/float_formats.h, rounding to nearest even: IEEE 754 binary16, and the upper half of binary32.
 struct F16 {
   uint16_t bits = 0;
   F16() = default;
@@ -81,8 +80,8 @@ struct BF16 {
   operator float() const { return tn_bf16_to_f32(bits); }
 };
 
-// 8-bit floats of the OCP specification (v1.0), likewise. E4M3 has no infinity, so what is too
-// large becomes NaN; of E5M2 it becomes infinity.
+// The same for the 8-bit floats of the OCP specification (v1.0). What is too large becomes NaN in E4M3, which has no infinity, and infinity
+// in E5M2.
 template <uint32_t kMantissa>
 struct Float8 {
   static_assert(kMantissa == 2 || kMantissa == 3);
@@ -130,7 +129,7 @@ constexpr DType dtype_of_impl() {
 template <class T>
 inline constexpr DType dtype_of = detail::dtype_of_impl<std::remove_cv_t<T>>();
 
-// Calls fn with a value of the C++ type of a dtype: visit(dtype, [&]<class T>(T) { … }).
+// Calls fn with a value of the dtype's C++ type: visit(dtype, [&]<class T>(T) { … }).
 template <class Fn>
 decltype(auto) visit(DType dtype, Fn&& fn) {
   switch (dtype) {

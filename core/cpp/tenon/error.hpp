@@ -1,4 +1,4 @@
-// Statuses of the C ABI as exceptions.
+// Turns statuses of the C ABI into exceptions.
 #ifndef TENON_ERROR_HPP
 #define TENON_ERROR_HPP
 
@@ -36,7 +36,7 @@ inline std::string_view to_view(tn_str text) noexcept {
   throw error;
 }
 
-// Throws what a status reports and frees it; success costs one predictable branch.
+// Throws and frees an error status. Success costs one predictable branch.
 inline void check(tn_status* status) {
   if (status != nullptr) [[unlikely]]
     throw_status(status);

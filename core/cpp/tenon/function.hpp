@@ -10,16 +10,16 @@
 
 namespace tenon {
 
-// A function with a backward of its own. Derive, and call Derived::apply(arguments…):
+// A function with its own backward. Derive, and call Derived::apply(arguments…):
 //
 //   struct Cube : Function<Cube> {
 //     Tensor forward(const Tensor& x) { save({x}); return x * x * x; }
 //     Tensor backward(const Tensor& grad) { return grad * 3 * saved(0).square(); }
 //   };
 //
-// forward returns a Tensor or a vector of them; nothing inside it is recorded. backward takes a
-// Tensor or a vector of one gradient per output (undefined where none arrived), and gives one
-// gradient per tensor argument, undefined for none. Fields of Derived live as long as the graph.
+// forward returns a Tensor or a vector of them; nothing inside it is recorded. backward takes a Tensor or a vector with one gradient per
+// output (undefined if none arrived), and returns one gradient per tensor argument, undefined for none. Fields of Derived live as long as
+// the graph.
 template <class Derived>
 class Function {
  public:
@@ -28,18 +28,18 @@ class Function {
   static auto apply(const Args&... args);
 
  protected:
-  // Keeps tensors for backward: arguments, results, or anything made on the way.
+  // Keeps tensors for backward: arguments, results, or anything in between.
   void save(std::vector<Tensor> tensors) { saved_ = std::move(tensors); }
   Tensor saved(size_t i) const;
   bool needs_grad(size_t input) const { return needs_.at(input); }
 
  private:
   struct Saved {
-    // Which result it is; those are kept without history, as the graph would hold itself.
+    // Index of the result. Results are kept without history, because the graph would otherwise hold itself.
     int64_t output = -1;
     uint32_t version = 0;
   };
-  // What errors and anomaly mode call it: Derived::name where there is one.
+  // Its name in errors and in anomaly mode: Derived::name if there is one.
   static std::string_view title() {
     if constexpr (requires { std::string_view(Derived::name); })
       return Derived::name;
@@ -60,7 +60,7 @@ class Function {
   static tn_status* backward_thunk(void* ctx, tn_tensor* const* grads, uint32_t ngrads,
                                    tn_tensor** results, uint32_t nresults);
 
-  // A backward that is on its way: several threads may run one graph at once.
+  // One running backward: several threads may run the same graph at once.
   struct Pass {
     const Function* of;
     std::vector<Tensor> remade{};
@@ -78,7 +78,7 @@ class Function {
   std::vector<Tensor> saved_;
   std::vector<Saved> saved_info_;
   std::vector<bool> needs_;
-  std::function<std::vector<Tensor>()> again_;  // makes the results anew, with their history
+  std::function<std::vector<Tensor>()> again_;  // computes the results again, with their history
 };
 
 template <class Derived>

@@ -1,5 +1,4 @@
-// Indexing as NumPy's: integers, slices, None, Ellipsis, integer and bool tensors; and writing
-// through an index.
+// NumPy's indexing: integers, slices, None, Ellipsis, integer and bool tensors; also for assignment.
 #ifndef TENON_INDEX_HPP
 #define TENON_INDEX_HPP
 
@@ -10,12 +9,12 @@
 namespace tenon {
 
 struct NoneType {};
-inline constexpr NoneType None{};     // a new dimension of size 1; in a Slice: left out
+inline constexpr NoneType None{};     // a new dimension of size 1; in a Slice: not given
 inline constexpr NoneType NewAxis{};  // the same
 struct EllipsisType {};
 inline constexpr EllipsisType Ellipsis{};  // as many full slices as are missing
 
-// start:stop:step, with negative numbers counted from the end.
+// start:stop:step; negative numbers count from the end.
 struct Slice {
   struct Bound {
     std::optional<int64_t> value;
@@ -38,7 +37,7 @@ class Index {
   Index(std::integral auto position) : kind_(Kind::Integer) {
     slice_.start = static_cast<int64_t>(position);
   }
-  Index(bool) = delete;  // a mask of rank 0 is a bool tensor
+  Index(bool) = delete;  // for a mask of rank 0 pass a bool tensor
   Index(Slice slice) : kind_(Kind::Slice), slice_(slice) {}
   Index(NoneType) : kind_(Kind::None) {}
   Index(EllipsisType) : kind_(Kind::Ellipsis) {}
@@ -57,7 +56,7 @@ class Index {
 
 namespace detail {
 
-// What an index comes to: a view, and tensors that pick from it (undefined: the whole dimension).
+// A resolved index: a view, and the tensors that select from it (undefined: the whole dimension).
 struct ResolvedIndex {
   Tensor view;
   std::vector<Tensor> picks;
@@ -75,7 +74,7 @@ inline int64_t consumed_dims(const Index& index) {
   }
 }
 
-// A mask becomes one list of positions per dimension it spans.
+// Turns a mask into one list of positions for each dimension that it covers.
 inline void add_picks(ResolvedIndex& out, const Tensor& index, int64_t& dim) {
   out.picks.resize(static_cast<size_t>(dim));
   if (index.dtype() != DType::Bool) {
@@ -127,7 +126,7 @@ inline ResolvedIndex resolve_index(const Tensor& x, std::span<const Index> indic
         dim += x.ndim() - consumed;
         break;
       case Index::Kind::Tensor: {
-        // A mask of rank 0 picks all or nothing along a new dimension.
+        // A mask of rank 0 selects all or nothing along a new dimension.
         if (index.tensor().dtype() == DType::Bool && index.tensor().ndim() == 0) {
           out.view = unsqueeze(out.view, dim);
           add_picks(out, unsqueeze(index.tensor(), 0), dim);
@@ -141,7 +140,7 @@ inline ResolvedIndex resolve_index(const Tensor& x, std::span<const Index> indic
   return out;
 }
 
-// Writes into what an index names; values broadcast to it and take x's dtype and device.
+// Writes to the elements that an index names. Values are broadcast and converted to x's dtype and device.
 inline void put(const Tensor& x, const ResolvedIndex& where, const Tensor& values,
                 bool accumulate) {
   Tensor v = values.dtype() == x.dtype() ? values : cast(values, x.dtype());
@@ -160,8 +159,7 @@ inline void put(const Tensor& x, const ResolvedIndex& where, const Tensor& value
 
 }  // namespace detail
 
-// What x[…] gives: a tensor, and a place to assign to. With tensors as indices the elements are a
-// copy, but assigning still writes into x.
+// The result of x[…]: a tensor that you can also assign to. Index tensors copy the elements, but assigning still writes to x.
 class Indexed : public Tensor {
  public:
   Indexed(const Tensor& source, detail::ResolvedIndex&& where)
@@ -193,7 +191,7 @@ class Indexed : public Tensor {
     detail::put(source_, where_ ? *where_ : detail::ResolvedIndex{*this, {}}, values, accumulate);
   }
   Tensor source_;
-  std::shared_ptr<detail::ResolvedIndex> where_;  // only with tensors as indices
+  std::shared_ptr<detail::ResolvedIndex> where_;  // only if there are index tensors
 };
 
 inline Indexed Tensor::at(std::span<const Index> indices) const {

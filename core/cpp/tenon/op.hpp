@@ -1,4 +1,4 @@
-// Ops by name: those that a plugin adds have no C++ function of their own.
+// Ops by name, for ops of plugins, which have no C++ function.
 #ifndef TENON_OP_HPP
 #define TENON_OP_HPP
 
@@ -6,9 +6,13 @@
 
 namespace tenon {
 
-// An op found by its name once, then called like a function: const Op swish("acme.swish"); Tensor y = swish(x, 1.5);
-// Arguments are in schema order: tensors, numbers, text, lists of integers, lists of tensors; trailing ones with defaults may be
-// left out and std::nullopt means absent. Ops of plugins that are loaded later are not there yet.
+// An op, looked up by name once and then called like a function:
+//
+//   const Op swish("acme.swish");
+//   Tensor y = swish(x, 1.5);
+//
+// Arguments are in schema order: tensors, numbers, text, lists of integers, lists of tensors. You may leave out trailing ones with
+// defaults; std::nullopt means absent. Ops of plugins that load later are not found yet.
 class Op {
  public:
   explicit Op(std::string_view name) { detail::check(tn_op_require(detail::to_str(name), &op_)); }
@@ -18,19 +22,19 @@ class Op {
   bool is_differentiable() const { return tn_op_is_differentiable(op_) != 0; }
   const tn_op* get() const noexcept { return op_; }
 
-  // Calls an op of one result. Throws Error, which names the op and the values.
+  // Calls an op with one result. Throws Error with the op and the values.
   template <class... Args>
   Tensor operator()(const Args&... args) const {
     tn_tensor* out = nullptr;
     call({as_value(args)...}, &out, 1);
     return Tensor::adopt(out);
   }
-  // Calls an op of `results` results.
+  // Calls an op with `results` results.
   template <class... Args>
   std::vector<Tensor> many(uint32_t results, const Args&... args) const {
     return collect({as_value(args)...}, results);
   }
-  // Calls an op of any results: their number is asked for first, as the arguments decide of it where they are a list.
+  // Calls an op with any number of results. Asks for the number first, because it depends on the arguments if results are a list.
   template <class... Args>
   std::vector<Tensor> all(const Args&... args) const {
     return collect({as_value(args)...}, std::nullopt);
@@ -56,7 +60,7 @@ class Op {
     else
       return detail::value(x);
   }
-  // Not by way of an IntList, which lives only in there.
+  // Not through an IntList, which would not outlive this call.
   static tn_value ints(std::span<const int64_t> x) {
     tn_value v{};
     v.tag = TN_VALUE_INTS;
@@ -82,7 +86,7 @@ class Op {
   const tn_op* op_ = nullptr;
 };
 
-// The same in one line, with a look-up: Tensor y = call("acme.swish", x, 1.5).
+// The same in one line, with a look-up each time: Tensor y = call("acme.swish", x, 1.5).
 template <class... Args>
 Tensor call(std::string_view name, const Args&... args) {
   return Op(name)(args...);

@@ -1,4 +1,4 @@
-// Plugins from the host's side.
+// Plugins, from the host program's side.
 #ifndef TENON_PLUGINS_HPP
 #define TENON_PLUGINS_HPP
 
@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-// One plugin, loaded or refused. Text lives as long as the process.
+// A plugin, loaded or refused. Texts live as long as the process.
 struct PluginInfo {
   enum class State : uint32_t {
     Loaded = TN_PLUGIN_LOADED,
@@ -22,13 +22,13 @@ struct PluginInfo {
   uint32_t kernels, devices;
 };
 
-// Scans the usual places once per process; ops and devices() do it on first use.
+// Scans the usual directories, once per process. The first use of ops or devices() does this anyway.
 inline void discover_plugins() { detail::check(tn_plugins_discover()); }
-// Loads a library, or the library of a card; throws the reason of a refusal.
+// Loads a library, by its path or that of its card. Throws the reason if it is refused.
 inline void load_plugin(std::string_view path) {
   detail::check(tn_plugin_load(detail::to_str(path)));
 }
-// Takes its kernels and devices out; throws while tensors live on its devices.
+// Removes its kernels and devices. Throws while tensors live on its devices.
 inline void quiesce_plugin(std::string_view id) {
   detail::check(tn_plugin_quiesce(detail::to_str(id)));
 }

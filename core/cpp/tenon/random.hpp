@@ -9,8 +9,7 @@
 
 namespace tenon {
 
-// A shared handle. Undefined stands for the process's default generator where an
-// argument is optional.
+// A shared handle. As an optional argument, an undefined one means the process's default generator.
 class Generator {
  public:
   struct State {
@@ -38,7 +37,7 @@ class Generator {
 
   bool defined() const noexcept { return handle_ != nullptr; }
   tn_generator* get() const noexcept { return handle_; }
-  // Returns itself, so that `Generator().seed(0)` is a value.
+  // Returns *this, so that `Generator().seed(0)` is a value.
   Generator& seed(uint64_t seed) {
     tn_generator_seed(handle(), seed);
     return *this;

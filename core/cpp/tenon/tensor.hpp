@@ -133,7 +133,7 @@ inline void Tensor::backward(const Tensor& grad, bool retain_graph, bool create_
 }
 
 namespace detail {
-// Runs a callback that may throw and turns what it throws into a status.
+// Runs a callback that may throw, and turns an exception into a status.
 template <class Fn>
 tn_status* guarded(const char* where, Fn&& fn) noexcept {
   try {

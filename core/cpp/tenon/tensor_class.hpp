@@ -1,4 +1,4 @@
-// The class Tensor. Include tenon/tensor.hpp, which has its operators and methods as well.
+// The class Tensor. Include tenon/tensor.hpp instead, which also has its operators and methods.
 #ifndef TENON_TENSOR_CLASS_HPP
 #define TENON_TENSOR_CLASS_HPP
 
@@ -17,8 +17,7 @@ class Indexed;
 class Operand;
 class TensorList;
 
-// A shared handle to a strided n-d array on a device. Copies share elements, gradient and history;
-// clone() copies elements.
+// A shared handle to a strided n-d array on a device. Copies share elements, gradient and history; clone() copies the elements.
 class Tensor {
  public:
   Tensor() noexcept : handle_(nullptr) {}
@@ -33,8 +32,7 @@ class Tensor {
     if (handle_ != nullptr) tn_tensor_release(handle_);
   }
 
-  // From and to handles of the C ABI: adopt takes over a reference, share adds one, take
-  // gives it away.
+  // Conversions from and to C handles: adopt takes over a reference, share adds one, take gives it away.
   static Tensor adopt(tn_tensor* handle) noexcept {
     Tensor tensor;
     tensor.handle_ = handle;
@@ -44,9 +42,9 @@ class Tensor {
   tn_tensor* get() const noexcept { return handle_; }
   tn_tensor* take() noexcept { return std::exchange(handle_, nullptr); }
 
-  // What it is. All but defined() need a defined tensor.
+  // Properties. All but defined() require a defined tensor.
   bool defined() const noexcept { return handle_ != nullptr; }
-  // The truth of the handle or of the element? Say defined() or item<bool>().
+  // Ambiguous: say defined(), or item<bool>() for the element.
   explicit operator bool() const = delete;
   int64_t ndim() const { return tn_tensor_ndim(handle()); }
   std::span<const int64_t> shape() const {
@@ -66,11 +64,11 @@ class Tensor {
   }
   uint32_t version() const { return tn_tensor_version(handle()); }
 
-  // Elements, as T, which must be the dtype's type. data() needs memory the host can address.
+  // Elements as T, which must be the dtype's type. data() requires memory that the host can address.
   template <class T>
   T* data() const;
   template <class T>
-  T item() const;  // of a tensor of one element; converts
+  T item() const;  // requires one element; converts
   template <class T>
   std::vector<T> to_vector() const;  // row-major
   void to_host(void* destination, uint64_t bytes) const {
@@ -84,10 +82,10 @@ class Tensor {
     return *this;
   }
   bool is_leaf() const { return tn_tensor_is_leaf(handle()) != 0; }
-  Tensor grad() const { return adopt(tn_tensor_grad(handle())); }  // undefined when there is none
+  Tensor grad() const { return adopt(tn_tensor_grad(handle())); }  // undefined if there is none
   void set_grad(const Tensor& grad) { detail::check(tn_tensor_set_grad(handle(), grad.handle_)); }
   void zero_grad() { set_grad({}); }
-  // From here on this tensor, a leaf, shows the elements of `data`, which has its shape; see tn_tensor_set_data.
+  // Makes this leaf show the elements of `data`, which must have the same shape; see tn_tensor_set_data.
   void set_data(const Tensor& data) { detail::check(tn_tensor_set_data(handle(), data.handle())); }
   Tensor detach() const {
     tn_tensor* out = nullptr;
@@ -100,18 +98,16 @@ class Tensor {
   // Accumulates gradients into the leaves; `grad` may be left out for one element.
   void backward(const Tensor& grad = {}, bool retain_graph = false,
                 bool create_graph = false) const;
-  // Called with the gradient when it is complete; a defined result replaces it. The id
-  // removes it again.
+  // Calls the hook with the complete gradient; if it returns a defined tensor, that replaces the gradient. The id removes the hook.
   uint64_t register_hook(std::function<Tensor(const Tensor&)> hook);
   void remove_hook(uint64_t id) { detail::check(tn_tensor_remove_hook(handle(), id)); }
 
-  // Indexing as NumPy's: x[0], x[{Slice(0, 4), 2}], x[mask], x[{None, Ellipsis, rows}]. Assigning
-  // to it writes into x.
+  // NumPy's indexing: x[0], x[{Slice(0, 4), 2}], x[mask], x[{None, Ellipsis, rows}]. Assigning to it writes to x.
   Indexed operator[](const Index& index) const;
   Indexed operator[](std::initializer_list<Index> indices) const;
   Indexed at(std::span<const Index> indices) const;
 
-  // Sugar for the functions of tenon/ops.hpp.
+  // Shorthands for functions of tenon/ops.hpp.
   Tensor to(Device device) const;
   Tensor to(DType dtype) const;
   Tensor to(Device device, DType dtype) const;
@@ -119,11 +115,11 @@ class Tensor {
   Tensor clone() const;
   Tensor contiguous() const;
   Tensor reshape(IntList shape) const;
-  Tensor view(IntList shape) const;  // as reshape, but never copies
+  Tensor view(IntList shape) const;  // like reshape, but never copies
   Tensor permute(IntList dims) const;
   Tensor transpose(int64_t dim0, int64_t dim1) const;
   Tensor t() const;   // of a matrix
-  Tensor mt() const;  // the last two dimensions exchanged
+  Tensor mt() const;  // transposes the last two dimensions
   Tensor expand(IntList shape) const;
   Tensor squeeze(OptionalInts dims = {}) const;
   Tensor unsqueeze(int64_t dim) const;
@@ -183,7 +179,7 @@ class Tensor {
   Tensor gather(int64_t dim, const Tensor& index) const;
   Tensor index_select(int64_t dim, const Tensor& index) const;
 
-  // In place; gradients are recorded, and the result is this tensor.
+  // In place: gradients are recorded, and the result is this tensor.
   Tensor& add_(Operand other);
   Tensor& sub_(Operand other);
   Tensor& mul_(Operand other);
@@ -191,7 +187,7 @@ class Tensor {
   Tensor& clamp_(const OptionalScalar& min = {}, const OptionalScalar& max = {});
   Tensor& relu_();
   Tensor& masked_fill_(const Tensor& mask, Operand value);
-  Tensor& copy_(const Tensor& source);  // broadcasts, casts, crosses devices
+  Tensor& copy_(const Tensor& source);  // broadcasts, casts, copies between devices
   Tensor& fill_(const Scalar& value);
   Tensor& zero_();
   Tensor& uniform_(double low = 0, double high = 1, const Generator& generator = {});
@@ -235,7 +231,7 @@ inline tn_value value(const Tensor& x) noexcept {
 }
 }  // namespace detail
 
-// A tensor or a number, as elementwise functions take them; borrows for the call.
+// A tensor or a number, as an argument of elementwise functions. Borrows for the duration of the call.
 class Operand {
  public:
   Operand(const Tensor& tensor) noexcept : value_(detail::value(tensor)) {}
@@ -271,7 +267,7 @@ class TensorList {
   const Tensor* begin() const noexcept { return data_; }
   const Tensor* end() const noexcept { return data_ + size_; }
   const Tensor& operator[](size_t i) const noexcept { return data_[i]; }
-  // A Tensor is its handle and nothing else.
+  // A Tensor is only its handle.
   tn_tensor* const* handles() const noexcept { return reinterpret_cast<tn_tensor* const*>(data_); }
 
  private:

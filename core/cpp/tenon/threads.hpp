@@ -1,4 +1,4 @@
-// How many threads ops compute on. Over a draft of the C ABI.
+// The number of threads that ops use. Over a draft of the C ABI.
 #ifndef TENON_THREADS_HPP
 #define TENON_THREADS_HPP
 
@@ -9,9 +9,9 @@
 
 namespace tenon {
 
-// The most threads that an op computes on, the calling one included.
+// The most threads that an op uses, including the calling one.
 inline int64_t num_threads() { return tn_num_threads(); }
-// Holds for every op from the next one on, on all threads of the program; throws unless 1 <= n <= 1024.
+// Applies to all later ops, on all threads of the program. Throws unless 1 <= n <= 1024.
 inline void set_num_threads(int64_t n) { detail::check(tn_set_num_threads(n)); }
 
 }  // namespace tenon

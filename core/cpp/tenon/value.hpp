@@ -1,4 +1,4 @@
-// Arguments of ops as C++ has them: numbers, lists of integers, and how they become a tn_value.
+// Arguments of ops in C++: numbers, lists of integers, and their conversion to tn_value.
 #ifndef TENON_VALUE_HPP
 #define TENON_VALUE_HPP
 
@@ -19,7 +19,7 @@
 
 namespace tenon {
 
-// A number that keeps its kind, which promotion looks at.
+// A number that remembers its kind, for promotion.
 class Scalar {
  public:
   Scalar(bool value) noexcept : tag_(TN_VALUE_BOOL), integer_(value) {}

@@ -1,4 +1,4 @@
-/* What a backend offers: tables of its devices, their memory and their streams. Thread tags as in plugin.h. */
+/* What a backend provides: tables for its devices, their memory and their streams. Thread tags as in plugin.h. */
 #ifndef TENON_BACKEND_H
 #define TENON_BACKEND_H
 
@@ -7,11 +7,11 @@
 typedef struct tn_device_table {
   uint32_t struct_size;
   uint32_t flags;
-  /* How many devices there are; 0 with a reason is no error. `reason` has static storage. [init] */
+  /* The number of devices; 0 with a reason is not an error. `reason` has static storage. [init] */
   tn_status* (*count)(void* self, uint32_t* count, tn_str* reason);
-  /* Properties of a device below the count. [thread-safe] */
+  /* Properties of the device with this index. [thread-safe] */
   tn_status* (*info)(void* self, uint32_t index, tn_device_info* out);
-  /* Waits for everything on the device; an asynchronous failure surfaces here. [thread-safe] */
+  /* Waits for all work on the device, and reports asynchronous failures. [thread-safe] */
   tn_status* (*synchronize)(void* self, uint32_t index);
 } tn_device_table;
 
@@ -21,16 +21,16 @@ typedef struct tn_device_table {
 typedef struct tn_memory_table {
   uint32_t struct_size;
   uint32_t flags;
-  /* Raw memory; the core caches. At least 64-byte aligned. *address is NULL where device memory has no address.
-     Errors: TN_OUT_OF_MEMORY. [thread-safe] */
+  /* Allocates memory, aligned to at least 64 bytes; the core caches. *address is NULL if device memory has no address. Errors:
+     TN_OUT_OF_MEMORY. [thread-safe] */
   tn_status* (*allocate)(void* self, uint32_t index, uint64_t bytes, void** buffer, void** address);
-  /* After the work that uses the buffer was waited for. [thread-safe] */
+  /* Called after the work that uses the buffer has been waited for. [thread-safe] */
   void (*free)(void* self, uint32_t index, void* buffer);
   /* Pinned host memory for transfers; optional. [thread-safe] */
   tn_status* (*host_allocate)(void* self, uint32_t index, uint64_t bytes, void** address);
-  /* Of what host_allocate gave. [thread-safe] */
+  /* Frees what host_allocate returned. [thread-safe] */
   void (*host_free)(void* self, uint32_t index, void* address);
-  /* Copies of bytes. Host memory may be reused by the caller when copy_in returns. [stream-ordered] */
+  /* Copy bytes. The caller may reuse its host memory when copy_in returns. [stream-ordered] */
   tn_status* (*copy_in)(void* self, uint32_t index, void* stream, const void* src, void* buffer,
                         uint64_t offset, uint64_t bytes);
   /* Complete after synchronize. [stream-ordered] */
@@ -39,7 +39,7 @@ typedef struct tn_memory_table {
   /* The ranges may overlap. [stream-ordered] */
   tn_status* (*copy_within)(void* self, uint32_t index, void* stream, void* src,
                             uint64_t src_offset, void* dst, uint64_t dst_offset, uint64_t bytes);
-  /* Between two devices of this type, on the source's stream; optional. [stream-ordered] */
+  /* Copies between two devices of this type, on the source's stream; optional. [stream-ordered] */
   tn_status* (*copy_peer)(void* self, uint32_t src_index, void* src, uint64_t src_offset,
                           uint32_t dst_index, void* dst, uint64_t dst_offset, uint64_t bytes,
                           void* stream);
@@ -51,25 +51,25 @@ typedef struct tn_memory_table {
 typedef struct tn_stream_table {
   uint32_t struct_size;
   uint32_t flags;
-  /* A queue whose work runs in order. [thread-safe] */
+  /* Creates a queue whose work runs in order. [thread-safe] */
   tn_status* (*create)(void* self, uint32_t index, void** stream);
-  /* Of a stream with nothing left to do. [thread-safe] */
+  /* The stream has no work left. [thread-safe] */
   void (*destroy)(void* self, void* stream);
-  /* Waits for what was enqueued before the call; an asynchronous failure surfaces here. [thread-safe] */
+  /* Waits for everything enqueued before the call, and reports asynchronous failures. [thread-safe] */
   tn_status* (*synchronize)(void* self, void* stream);
-  /* A mark in a stream, not yet recorded. [thread-safe] */
+  /* Creates an event, not recorded yet. [thread-safe] */
   tn_status* (*event_create)(void* self, uint32_t index, void** event);
-  /* Of an event that no stream waits for. [thread-safe] */
+  /* No stream waits for the event. [thread-safe] */
   void (*event_destroy)(void* self, void* event);
-  /* The event is done when all work before it is. [stream-ordered] */
+  /* The event is reached when all earlier work is done. [stream-ordered] */
   tn_status* (*event_record)(void* self, void* event, void* stream);
-  /* Later work on the stream waits for the event, which another stream may have recorded. [stream-ordered] */
+  /* Later work on the stream waits for the event, which may have been recorded on another stream. [stream-ordered] */
   tn_status* (*event_wait)(void* self, void* event, void* stream);
-  /* *done: 1 when it was reached, or never recorded. Does not wait. [thread-safe] */
+  /* *done: 1 if the event was reached or never recorded. Does not wait. [thread-safe] */
   tn_status* (*event_query)(void* self, void* event, uint32_t* done);
-  /* Waits until the event was reached. [thread-safe] */
+  /* Waits until the event is reached. [thread-safe] */
   tn_status* (*event_synchronize)(void* self, void* event);
-  /* Time on the device between two events that were reached. [thread-safe] */
+  /* The device time between two events that were reached. [thread-safe] */
   tn_status* (*event_elapsed)(void* self, void* start, void* end, double* seconds);
 } tn_stream_table;
 

@@ -1,6 +1,5 @@
-/* Strings, statuses and the ABI version: what every other header needs.
-   All of the ABI is there since 1.0 unless a comment says otherwise; sdk/abi/ keeps it as it is. A struct that begins with
-   struct_size may grow at its end; every other struct is frozen. */
+/* Strings, statuses and the ABI version, which all other headers need. Everything in the ABI exists since 1.0 unless a comment says
+   otherwise; sdk/abi/ guards it. A struct that begins with struct_size may grow at its end; every other struct is frozen. */
 #ifndef TENON_BASE_H
 #define TENON_BASE_H
 
@@ -40,17 +39,17 @@
 
 TN_EXTERN_C_BEGIN
 
-/* Borrowed UTF-8, not NUL-terminated. Valid for as long as the function that hands it over says. Frozen. */
+/* Borrowed UTF-8 without a terminating NUL. Whoever passes it says how long it is valid. Frozen. */
 typedef struct tn_str {
   const char* data;
   uint64_t size;
 } tn_str;
 
-/* Receives text piecewise; `ctx` is the caller's. Lets the library return text without passing ownership.
-   Called on the thread of the call that takes it, before that call returns. [thread-safe] */
+/* Receives text in pieces; `ctx` is the caller's. The library can return text this way without passing ownership. Called on the caller's
+   thread, before the call returns. [thread-safe] */
 typedef void (*tn_write_fn)(void* ctx, tn_str chunk);
 
-/* The outcome of a call: NULL is success, anything else an error that the receiver releases. */
+/* The outcome of a call: NULL for success, otherwise an error that the receiver must release. */
 typedef struct tn_status tn_status;
 
 /* Error codes. Values are frozen. */
@@ -62,15 +61,15 @@ typedef struct tn_status tn_status;
 #define TN_UNIMPLEMENTED 5u       /* nothing loaded can do this; the message says what to install */
 #define TN_OUT_OF_MEMORY 6u       /* the message gives size, free and held bytes */
 #define TN_FAILED_PRECONDITION 7u /* the object is not in a state that allows the call */
-#define TN_DEVICE_LOST 8u         /* the device stopped working; other devices go on */
+#define TN_DEVICE_LOST 8u         /* the device stopped working; other devices still work */
 #define TN_IO 9u                  /* a file could not be read or written */
 #define TN_DATA_LOSS 10u          /* a file or buffer is malformed */
 #define TN_INTERNAL 11u           /* a defect of the library or of a plugin */
 #define TN_CANCELLED 12u          /* a callback asked to stop */
-#define TN_TIMEOUT 13u            /* it took longer than it may. Since 1.1 */
-#define TN_PEER_LOST 14u /* another process of the job does not answer any more. Since 1.1 */
+#define TN_TIMEOUT 13u            /* it took longer than allowed. Since 1.1 */
+#define TN_PEER_LOST 14u          /* another process of the job no longer answers. Since 1.1 */
 
-/* Makes a status owned by the caller; `message` is copied. [thread-safe] */
+/* Creates a status that the caller owns; copies `message`. [thread-safe] */
 TN_API tn_status* tn_status_make(uint32_t code, tn_str message);
 /* The code; TN_OK for NULL. [thread-safe] */
 TN_API uint32_t tn_status_code(const tn_status* status);
@@ -79,7 +78,7 @@ TN_API tn_str tn_status_message(const tn_status* status);
 /* Frees a status; NULL is allowed. [thread-safe] */
 TN_API void tn_status_release(tn_status* status);
 
-/* The version of the library that is running, which may be newer than the headers. [thread-safe] */
+/* The version of the running library, which may be newer than the headers. [thread-safe] */
 TN_API void tn_version(uint32_t* abi_major, uint32_t* abi_minor, tn_str* version);
 
 TN_EXTERN_C_END

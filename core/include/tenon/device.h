@@ -1,4 +1,4 @@
-/* Devices as a host program sees them, and the memory the core holds on them. */
+/* Devices from a host program's view, and the memory that the core holds on them. */
 #ifndef TENON_DEVICE_H
 #define TENON_DEVICE_H
 
@@ -11,7 +11,7 @@
 #define TN_DEVICE_KIND_SOFTWARE 3u /* a GPU interface executed by the CPU */
 #define TN_DEVICE_KIND_OTHER 4u
 
-/* Properties of one device. Filled up to struct_size, which the caller sets. Strings live as long as the device. */
+/* Properties of a device. The caller sets struct_size; no field beyond it is filled. Strings live as long as the device. */
 typedef struct tn_device_info {
   uint32_t struct_size;
   uint32_t kind;
@@ -31,9 +31,9 @@ TN_EXTERN_C_BEGIN
 TN_API uint32_t tn_device_count(void);
 /* The device at an index below the count; NULL beyond it. [thread-safe] */
 TN_API tn_device* tn_device_at(uint32_t index);
-/* "cpu", "cpu:0", "auto". Errors: TN_NOT_FOUND with the devices there are. [thread-safe] */
+/* Finds "cpu", "cpu:0" or "auto". Errors: TN_NOT_FOUND, with the available devices. [thread-safe] */
 TN_API tn_status* tn_device_find(tn_str name, tn_device** out);
-/* The device "auto" stands for; writes one line that says why. [thread-safe] */
+/* The device that "auto" stands for; writes the reason in one line. [thread-safe] */
 TN_API tn_device* tn_device_best(tn_write_fn write, void* ctx);
 /* "cpu:0". Static storage. [thread-safe] */
 TN_API tn_str tn_device_id(const tn_device* device);
@@ -41,7 +41,7 @@ TN_API tn_str tn_device_id(const tn_device* device);
 TN_API tn_str tn_device_plugin(const tn_device* device);
 /* Errors: from the plugin. [thread-safe] */
 TN_API tn_status* tn_device_get_info(tn_device* device, tn_device_info* out);
-/* Waits until all work is done; an asynchronous failure surfaces here with the op's name. [thread-safe] */
+/* Waits until all work is done, and reports asynchronous failures with the op's name. [thread-safe] */
 TN_API tn_status* tn_device_synchronize(tn_device* device);
 
 /* What the caching allocator holds, in bytes and counts. */
@@ -57,13 +57,13 @@ typedef struct tn_memory_stats {
   uint64_t retries;            /* after out of memory */
   uint64_t limit;              /* 0: none */
 } tn_memory_stats;
-/* Fills *out up to its struct_size, which the caller sets. Errors: NULL arguments. [thread-safe] */
+/* Fills *out; the caller sets struct_size. Errors: NULL arguments. [thread-safe] */
 TN_API tn_status* tn_memory_get_stats(tn_device* device, tn_memory_stats* out);
-/* Sets the peaks to what is used and held now. [thread-safe] */
+/* Resets the peaks to the current values. [thread-safe] */
 TN_API void tn_memory_reset_peak(tn_device* device);
-/* Refuses to hold more than `bytes` (0: no limit). [thread-safe] */
+/* Limits the bytes that the allocator may hold (0: no limit). [thread-safe] */
 TN_API void tn_memory_set_limit(tn_device* device, uint64_t bytes);
-/* Returns cached blocks to the device. Errors: from waiting for it. [thread-safe] */
+/* Returns cached blocks to the device. Errors: those of waiting for it. [thread-safe] */
 TN_API tn_status* tn_memory_trim(tn_device* device);
 
 TN_EXTERN_C_END

@@ -13,13 +13,13 @@ TN_API tn_generator* tn_generator_make(uint64_t seed);
 TN_API tn_generator* tn_generator_retain(tn_generator* generator);
 /* Drops a reference; NULL is allowed. [thread-safe] */
 TN_API void tn_generator_release(tn_generator* generator);
-/* The process's default generator, borrowed; ops use it when given none. [thread-safe] */
+/* The process's default generator, borrowed. Ops use it if they are given none. [thread-safe] */
 TN_API tn_generator* tn_generator_default(void);
 /* Sets the seed and returns to offset 0. [thread-safe] */
 TN_API void tn_generator_seed(tn_generator* generator, uint64_t seed);
-/* State: the seed and the number of 128-bit blocks used so far. [thread-safe] */
+/* The state: the seed and the number of 128-bit blocks used so far. [thread-safe] */
 TN_API void tn_generator_get_state(const tn_generator* generator, uint64_t* seed, uint64_t* offset);
-/* Goes on from a state that get_state gave. [thread-safe] */
+/* Continues from a state that get_state returned. [thread-safe] */
 TN_API void tn_generator_set_state(tn_generator* generator, uint64_t seed, uint64_t offset);
 
 TN_EXTERN_C_END

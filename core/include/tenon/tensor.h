@@ -1,5 +1,5 @@
-/* Tensors: strided n-d arrays on a device. Reference-counted, opaque.
-   A handle may be used from any thread; writing to a tensor while another thread uses it is the caller's to order. */
+/* Tensors: strided n-d arrays on a device. Reference-counted, opaque. Any thread may use a handle; if one thread writes to a tensor that
+   others use, the caller must order the accesses. */
 #ifndef TENON_TENSOR_H
 #define TENON_TENSOR_H
 
@@ -9,7 +9,7 @@ TN_EXTERN_C_BEGIN
 
 /* Adds a reference and returns its argument; NULL is allowed. [thread-safe] */
 TN_API tn_tensor* tn_tensor_retain(tn_tensor* tensor);
-/* Drops a reference; the last one frees tensor, storage and graph without recursion. NULL is allowed. [thread-safe] */
+/* Drops a reference. The last one frees tensor, storage and graph, without recursion. NULL is allowed. [thread-safe] */
 TN_API void tn_tensor_release(tn_tensor* tensor);
 
 /* A tensor with undefined elements on `device` (NULL: the host). The caller owns *out.
@@ -20,12 +20,12 @@ TN_API tn_status* tn_tensor_empty(tn_dtype dtype, uint32_t ndim, const int64_t* 
 TN_API tn_status* tn_tensor_from_host(const void* data, uint64_t bytes, tn_dtype dtype,
                                       uint32_t ndim, const int64_t* shape, tn_device* device,
                                       tn_tensor** out);
-/* Wraps host memory without a copy; `strides` in elements, NULL for row-major. `release(ctx)` runs once, when the storage is
-   freed, on the thread that frees it; it may be NULL. On error it is not called. [thread-safe] */
+/* Wraps host memory without a copy. `strides` count elements; NULL for row-major. `release(ctx)` runs once on the thread that frees the
+   storage; it may be NULL. It is not called on an error. [thread-safe] */
 TN_API tn_status* tn_tensor_wrap_host(void* data, tn_dtype dtype, uint32_t ndim,
                                       const int64_t* shape, const int64_t* strides,
                                       void (*release)(void* ctx), void* ctx, tn_tensor** out);
-/* Copies the elements row-major to host memory, after waiting for the device. Errors: bytes ≠ the tensor's size. [thread-safe] */
+/* Waits for the device, then copies the elements row-major to host memory. Errors: bytes ≠ the tensor's size. [thread-safe] */
 TN_API tn_status* tn_tensor_to_host(const tn_tensor* tensor, void* data, uint64_t bytes);
 
 /* Its element type. [thread-safe] */
@@ -40,14 +40,15 @@ TN_API const int64_t* tn_tensor_strides(const tn_tensor* tensor);
 TN_API int64_t tn_tensor_numel(const tn_tensor* tensor);
 /* Borrowed; never NULL. [thread-safe] */
 TN_API tn_device* tn_tensor_device(const tn_tensor* tensor);
-/* First element; NULL where the device's memory is not addressable from the host, or the storage was released. Wait for the device before reading; memory that was
-   imported as read-only must not be written, and a write is not seen by tn_tensor_version. [thread-safe] */
+/* The first element; NULL if the host cannot address the device's memory, or if the storage was released. Wait for the device before you
+   read. Do not write to memory that was imported as read-only. tn_tensor_version does not notice writes through the pointer.
+   [thread-safe] */
 TN_API void* tn_tensor_data(const tn_tensor* tensor);
-/* 1 when row-major without gaps. [thread-safe] */
+/* 1 if row-major without gaps. [thread-safe] */
 TN_API uint32_t tn_tensor_is_contiguous(const tn_tensor* tensor);
-/* 1 when both share storage. [thread-safe] */
+/* 1 if both share storage. [thread-safe] */
 TN_API uint32_t tn_tensor_shares_storage(const tn_tensor* a, const tn_tensor* b);
-/* How often the storage was written in place; autograd checks it. [thread-safe] */
+/* How often the storage was written in place, for autograd. [thread-safe] */
 TN_API uint32_t tn_tensor_version(const tn_tensor* tensor);
 /* The tensor's own view, valid while the tensor lives. [thread-safe] */
 TN_API const tn_view* tn_tensor_view(const tn_tensor* tensor);
