@@ -113,7 +113,10 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · vec1 vec2ᵀ."""
     if beta and check(vec1).ndim == check(vec2).ndim == 1 and rank(check(input).dtype) == 2 and vec1.dtype is vec2.dtype is input.dtype:
         ops['expand'](input, (vec1.size, vec2.size))
-        return into(out, ops['addcmul'](input if beta == 1 else input * beta, ops['unsqueeze'](vec1, 1), ops['unsqueeze'](vec2, 0), alpha))
+        factors = ops['unsqueeze'](vec1, 1), ops['unsqueeze'](vec2, 0)
+        if input.ndim == 2 and input.strides[0] < input.strides[1]:  # the first factor is one number along the lines of memory
+            factors = factors[::-1]
+        return into(out, ops['addcmul'](input if beta == 1 else input * beta, *factors, alpha))
     product = outer(vec1, vec2)
     if rank(product.dtype) < 2 and any(isinstance(x, (float, complex)) for x in (beta, alpha)):
         raise TypeError(f'[addr] beta {beta} and alpha {alpha} must be integers for dtype {product.dtype}')
