@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "batch.hpp"
 #include "guard.hpp"
@@ -33,13 +34,14 @@ PyObject* only_element(PyObject* self, const char* name) {
   tn_tensor* x = handle_of(self);
   if (!Batch::check_readable(x, name)) return nullptr;
   if (tn_tensor_numel(x) != 1) {
-    if (__builtin_strcmp(name, "bool") == 0)
-      return PyErr_Format(
-          PyExc_ValueError,
-          "[bool] the truth of a tensor of %lld elements is ambiguous: use any() or all()",
-          static_cast<long long>(tn_tensor_numel(x)));
-    return PyErr_Format(PyExc_ValueError, "[%s] a tensor of %lld elements is not one number", name,
-                        static_cast<long long>(tn_tensor_numel(x)));
+    const std::string count = std::to_string(tn_tensor_numel(x)) + " elements is ";
+    return guarded([&]() -> PyObject* {
+      if (std::string_view(name) == "bool")
+        throw Error(TN_INVALID_ARGUMENT,
+                    "[bool] the truth of a tensor of " + count + "ambiguous: use any() or all()");
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[" + std::string(name) + "] a tensor of " + count + "not one number");
+    });
   }
   const tn_dtype dtype = tn_tensor_dtype(x);
   alignas(16) unsigned char bytes[16];
