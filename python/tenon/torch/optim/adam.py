@@ -13,7 +13,7 @@ _adam_step, _adam_step_counted = ops['adam_step'], ops['adam_step_counted']
 class Adam(Optimizer):
     """Kingma & Ba 2015; amsgrad by Reddi et al. 2018; decoupled_weight_decay: AdamW."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay: float = 0, amsgrad=False, *, foreach=None, maximize=False,
                  capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
         check(type(self).__name__, lr=lr, least_0=[('eps', eps), ('weight_decay', weight_decay)], betas=betas)
         super().__init__(params, {'lr': lr, 'betas': betas, 'eps': eps, 'weight_decay': weight_decay, 'amsgrad': amsgrad,
