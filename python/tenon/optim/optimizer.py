@@ -108,7 +108,7 @@ class Optimizer:
             if not isinstance(x, Tensor):
                 raise TypeError(f'[optim] a parameter must be a Tensor, not {type(x).__name__}')
             if not x.is_leaf:
-                raise ValueError(f'[optim] a parameter that is no leaf: {str.__str__(x.grad_fn or '')} made it')
+                raise ValueError(f'[optim] a parameter that is no leaf: {str.__str__(x.grad_fn or "")} made it')
             if id(x) in known:
                 raise ValueError('[optim] a parameter comes twice')
             known.add(id(x))
