@@ -351,7 +351,7 @@ class TestFiles:
         io.save(tmp_path / 'weights', {'w': tenon.ones(2)})
         with pytest.raises(tenon.DataLossError, match='holds weights, but no graph'):
             tenon.graph.load(tmp_path / 'weights')
-        with pytest.raises(tenon.NotFoundError):
+        with pytest.raises(FileNotFoundError):
             tenon.graph.load(tmp_path / 'nothing')
 
     def test_no_damaged_file_does_harm(self, path):
