@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <deque>
+#include <utility>
 
 #include "../copy_known.hpp"
 
@@ -142,26 +143,22 @@ void memory_host_free(void* self, uint32_t index, void* address) {
   cross_void([&] { type.memory.host_free(type.self, index, address); });
 }
 
-// Bytes of a buffer as the plugin knows them.
-struct Range {
-  void* raw = nullptr;
-  uint64_t offset = 0;
-};
+// Crosses while nobody else uses the stream.
+template <class Call>
+tn_status* cross_on(DeviceType& type, void* stream, Call&& call) {
+  const DeviceType::Use use(type, stream);
+  return use.known() ? cross(std::forward<Call>(call)) : unknown("stream");
+}
 
 tn_status* memory_copy_in(void* self, uint32_t index, void* stream, const void* src, void* buffer,
                           uint64_t offset, uint64_t bytes) {
   DeviceType& type = of(self);
   return slot(type, "memory.copy_in", [&]() -> tn_status* {
-    Range to;
     if (tn_status* status = type.check_index(index)) return status;
-    if (tn_status* status =
-            type.check_range("the target", buffer, offset, bytes, to.raw, to.offset))
-      return status;
+    if (tn_status* status = type.check_range("the target", buffer, offset, bytes)) return status;
     if (src == nullptr && bytes != 0) return null_argument("src");
-    const DeviceType::Use use(type, stream);
-    if (!use.known()) return unknown("stream");
-    return cross([&] {
-      return type.memory.copy_in(type.self, index, stream, src, to.raw, to.offset, bytes);
+    return cross_on(type, stream, [&] {
+      return type.memory.copy_in(type.self, index, stream, src, buffer, offset, bytes);
     });
   });
 }
@@ -170,16 +167,11 @@ tn_status* memory_copy_out(void* self, uint32_t index, void* stream, void* buffe
                            void* dst, uint64_t bytes) {
   DeviceType& type = of(self);
   return slot(type, "memory.copy_out", [&]() -> tn_status* {
-    Range from;
     if (tn_status* status = type.check_index(index)) return status;
-    if (tn_status* status =
-            type.check_range("the source", buffer, offset, bytes, from.raw, from.offset))
-      return status;
+    if (tn_status* status = type.check_range("the source", buffer, offset, bytes)) return status;
     if (dst == nullptr && bytes != 0) return null_argument("dst");
-    const DeviceType::Use use(type, stream);
-    if (!use.known()) return unknown("stream");
-    return cross([&] {
-      return type.memory.copy_out(type.self, index, stream, from.raw, from.offset, dst, bytes);
+    return cross_on(type, stream, [&] {
+      return type.memory.copy_out(type.self, index, stream, buffer, offset, dst, bytes);
     });
   });
 }
@@ -188,19 +180,12 @@ tn_status* memory_copy_within(void* self, uint32_t index, void* stream, void* sr
                               uint64_t src_offset, void* dst, uint64_t dst_offset, uint64_t bytes) {
   DeviceType& type = of(self);
   return slot(type, "memory.copy_within", [&]() -> tn_status* {
-    Range from, to;
     if (tn_status* status = type.check_index(index)) return status;
-    if (tn_status* status =
-            type.check_range("the source", src, src_offset, bytes, from.raw, from.offset))
-      return status;
-    if (tn_status* status =
-            type.check_range("the target", dst, dst_offset, bytes, to.raw, to.offset))
-      return status;
-    const DeviceType::Use use(type, stream);
-    if (!use.known()) return unknown("stream");
-    return cross([&] {
-      return type.memory.copy_within(type.self, index, stream, from.raw, from.offset, to.raw,
-                                     to.offset, bytes);
+    if (tn_status* status = type.check_range("the source", src, src_offset, bytes)) return status;
+    if (tn_status* status = type.check_range("the target", dst, dst_offset, bytes)) return status;
+    return cross_on(type, stream, [&] {
+      return type.memory.copy_within(type.self, index, stream, src, src_offset, dst, dst_offset,
+                                     bytes);
     });
   });
 }
@@ -210,20 +195,13 @@ tn_status* memory_copy_peer(void* self, uint32_t src_index, void* src, uint64_t 
                             void* stream) {
   DeviceType& type = of(self);
   return slot(type, "memory.copy_peer", [&]() -> tn_status* {
-    Range from, to;
     for (const uint32_t index : {src_index, dst_index})
       if (tn_status* status = type.check_index(index)) return status;
-    if (tn_status* status =
-            type.check_range("the source", src, src_offset, bytes, from.raw, from.offset))
-      return status;
-    if (tn_status* status =
-            type.check_range("the target", dst, dst_offset, bytes, to.raw, to.offset))
-      return status;
-    const DeviceType::Use use(type, stream);
-    if (!use.known()) return unknown("stream");
-    return cross([&] {
-      return type.memory.copy_peer(type.self, src_index, from.raw, from.offset, dst_index, to.raw,
-                                   to.offset, bytes, stream);
+    if (tn_status* status = type.check_range("the source", src, src_offset, bytes)) return status;
+    if (tn_status* status = type.check_range("the target", dst, dst_offset, bytes)) return status;
+    return cross_on(type, stream, [&] {
+      return type.memory.copy_peer(type.self, src_index, src, src_offset, dst_index, dst,
+                                   dst_offset, bytes, stream);
     });
   });
 }
@@ -232,16 +210,11 @@ tn_status* memory_fill(void* self, uint32_t index, void* stream, void* buffer, u
                        uint64_t bytes, const void* pattern, uint32_t pattern_size) {
   DeviceType& type = of(self);
   return slot(type, "memory.fill", [&]() -> tn_status* {
-    Range to;
     if (tn_status* status = type.check_index(index)) return status;
-    if (tn_status* status =
-            type.check_range("the target", buffer, offset, bytes, to.raw, to.offset))
-      return status;
+    if (tn_status* status = type.check_range("the target", buffer, offset, bytes)) return status;
     if (pattern == nullptr) return null_argument("pattern");
-    const DeviceType::Use use(type, stream);
-    if (!use.known()) return unknown("stream");
-    return cross([&] {
-      return type.memory.fill(type.self, index, stream, to.raw, to.offset, bytes, pattern,
+    return cross_on(type, stream, [&] {
+      return type.memory.fill(type.self, index, stream, buffer, offset, bytes, pattern,
                               pattern_size);
     });
   });
@@ -327,9 +300,7 @@ tn_status* enqueue_event(void* self, void* event, void* stream, const char* name
   DeviceType& type = of(self);
   return slot(type, name, [&]() -> tn_status* {
     if (!is_known(type.events, event, "event")) return unknown("event");
-    const DeviceType::Use use(type, stream);
-    return use.known() ? cross([&] { return (type.stream.*kSlot)(type.self, event, stream); })
-                       : unknown("stream");
+    return cross_on(type, stream, [&] { return (type.stream.*kSlot)(type.self, event, stream); });
   });
 }
 tn_status* event_record(void* self, void* event, void* stream) {
@@ -432,10 +403,8 @@ tn_status* DeviceType::check_index(uint32_t index) const {
                  fmt::format("the core gave device {} of {}", index, count.load()));
 }
 
-tn_status* DeviceType::check_range(const char* what, void* buffer, uint64_t offset, uint64_t bytes,
-                                   void*& raw, uint64_t& raw_offset) {
-  raw = buffer;
-  raw_offset = offset;
+tn_status* DeviceType::check_range(const char* what, void* buffer, uint64_t offset,
+                                   uint64_t bytes) const {
   Block block;
   if (!blocks->find(buffer, block)) {
     // Programs may wrap memory of their own on the host.

@@ -65,9 +65,8 @@ class DeviceType final : public Access {
     void* stream_;
     bool known_ = true, counted_ = false, locked_ = false;
   };
-  // Bytes of a buffer that a copy names; a status when they are not there.
-  tn_status* check_range(const char* what, void* buffer, uint64_t offset, uint64_t bytes,
-                         void*& raw, uint64_t& raw_offset);
+  // An error if a buffer lacks the bytes that a copy names.
+  tn_status* check_range(const char* what, void* buffer, uint64_t offset, uint64_t bytes) const;
   tn_status* check_index(uint32_t index) const;
 
  private:
