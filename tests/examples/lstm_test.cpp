@@ -113,7 +113,7 @@ std::vector<std::string> device_names() {
 INSTANTIATE_TEST_SUITE_P(Devices, LstmOn, ::testing::ValuesIn(device_names()),
                          [](const auto& one) { return one.param.substr(0, one.param.find(':')); });
 
-TEST_P(LstmOn, ComputesWhatTheEquationsSay) {
+TEST_P(LstmOn, FollowsTheEquations) {
   const Layer layer(4, 6, DType::F32, device);
   const std::vector<Tensor> found = lstm(layer.inputs());
   ASSERT_EQ(found.size(), 3u);
@@ -240,7 +240,7 @@ TEST_F(Lstm, TheStepWritesItsParameterAndNothingElse) {
   EXPECT_THROW(Op("acme.descend").many(0, leaf, gradient, 0.5), Error);
 }
 
-TEST_F(Lstm, WhatIsNotOfferedIsNotFound) {
+TEST_F(Lstm, MissingInterfacesAreNotFound) {
   const void* found = nullptr;
   for (const auto& [id, name] :
        {std::pair{"com.acme.lstm", "acme.other"}, {"com.acme.nobody", "acme.autocast"}}) {

@@ -6,11 +6,13 @@
 #include <sstream>
 
 #include "gradcheck.hpp"
+#include "observed.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon {
 namespace {
 
+using tenon::test::error_of;
 using Values = std::vector<double>;
 using Dims = std::vector<int64_t>;
 
@@ -35,16 +37,6 @@ std::vector<std::string> device_names() {
 }
 INSTANTIATE_TEST_SUITE_P(Devices, Parts, ::testing::ValuesIn(device_names()),
                          [](const auto& one) { return one.param.substr(0, one.param.find(':')); });
-
-template <class Body>
-std::string error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // ---- Lists of results
 
@@ -166,7 +158,7 @@ TEST_P(Parts, MemoryIsFreeWhileTheTensorIsAway) {
 }
 
 // What sharded training does: weights go after the forward pass, and return for the backward pass.
-TEST_P(Parts, AGradientGoesOnWithWhatReturned) {
+TEST_P(Parts, AGradientUsesRestoredStorage) {
   Tensor flat = empty({2048}, DType::F64, device);
   detail::check(offload().watch(flat.get()));
   flat.copy_(numbers({2048}) / 2048);

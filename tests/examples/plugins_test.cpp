@@ -141,7 +141,7 @@ TEST_F(Plugins, AKernelForAnotherPluginsDeviceWinsByItsPriority) {
   EXPECT_EQ(explain("softmax", Device("cpu"), DType::F64).find("short_softmax"), std::string::npos);
 }
 
-TEST_F(Plugins, WhatItDoesNotSupportGoesOn) {
+TEST_F(Plugins, UnsupportedCallsGoToTheNextKernel) {
   std::vector<std::string> ran;
   tn_call_hooks hooks{};
   hooks.struct_size = sizeof hooks;

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-#include "tenon/error.hpp"
+#include "observed.hpp"
 
 class Scratch {
  public:
@@ -41,13 +41,4 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-// The message of the Error that fn throws, or nothing.
-template <class Fn>
-std::string error_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const tenon::Error& error) {
-    return error.what();
-  }
-  return "";
-}
+using tenon::test::error_of;

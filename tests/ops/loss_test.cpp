@@ -288,7 +288,7 @@ TEST(Losses, OfPairsAreReducedInAnyLayout) {
   }
 }
 
-TEST(Losses, GradientsOfPairsAreThoseOfTheirShapes) {
+TEST(Losses, PairGradientsHaveTheOperandsShapes) {
   const Values x = random(6, -3, 3, 1), t = random(3, -3, 3, 2);
   const Tensor gaps = tenon::tensor(x, {2, 3}) - tenon::tensor(t);
   const auto expect = [&](auto loss, const Tensor& wanted) {

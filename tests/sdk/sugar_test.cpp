@@ -19,7 +19,7 @@ TEST_F(Sugar, TheBarrierTurnsExceptionsIntoStatuses) {
   expect(guard([] { throw 5; }), TN_INTERNAL, "unknown exception");
 }
 
-TEST_F(Sugar, CheckThrowsWhatTheHostReports) {
+TEST_F(Sugar, CheckThrowsTheHostsErrors) {
   check(nullptr);
   try {
     check(own.make_status(TN_IO, str_of("unreadable")));

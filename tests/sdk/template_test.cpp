@@ -32,7 +32,7 @@ struct Template : testing::Test {
   }
 };
 
-TEST_F(Template, KeepsBytesThatTheHostCannotAddress) {
+TEST_F(Template, KeepsUnaddressableMemory) {
   const std::vector<float> sent = {1, 2, 3};
   tn_tensor* tensor = make(sent);
   EXPECT_EQ(tn_tensor_data(tensor), nullptr);

@@ -238,7 +238,7 @@ TEST_F(Devices, MembersBecomeSlots) {
   EXPECT_EQ(g_device.synchronize(g_type.self, 0), nullptr);
 }
 
-TEST_F(Devices, WhatAClassLacksIsAMissingSlot) {
+TEST_F(Devices, MissingMembersAreMissingSlots) {
   Plain plain;
   register_devices(*registry, "plain", plain);
   EXPECT_EQ(g_memory.fill, nullptr);
@@ -258,7 +258,7 @@ TEST_F(Devices, WhatAClassLacksIsAMissingSlot) {
   EXPECT_EQ(count, 2u);
 }
 
-TEST_F(Devices, WhatMembersThrowBecomesAStatus) {
+TEST_F(Devices, ExceptionsOfMembersBecomeStatuses) {
   Plain plain;
   register_devices(*registry, "plain", plain);
   void *buffer = nullptr, *address = nullptr;

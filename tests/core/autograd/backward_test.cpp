@@ -171,7 +171,7 @@ TEST(Backward, AFailedRunLeavesNothingBehind) {
 
 // ---- gradient() --------------------------------------------------------------------------------
 
-TEST(Gradient, OfLeavesAndOfWhatLiesBetween) {
+TEST(Gradient, OfLeavesAndIntermediateTensors) {
   Tensor x = leaf({1, 2});
   const Tensor y = x * x, z = (y * 3).sum();
   const auto found = gradient({z}, {x, y, z, x});

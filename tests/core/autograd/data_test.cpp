@@ -88,7 +88,7 @@ TEST_P(Sizes, TrackedStoragesKnowThem) {
   EXPECT_EQ(x[0].item<double>(), 9);
 }
 
-TEST(SetData, GradientsOfAnotherDtypeStartAnew) {
+TEST(SetData, ANewDtypeDropsTheGradient) {
   Tensor x = numbers(3, 1).requires_grad_();
   int seen = 0;
   x.register_hook([&](const Tensor&) {

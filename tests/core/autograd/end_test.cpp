@@ -59,7 +59,7 @@ TEST_F(BackwardEnd, AnErrorIsThatOfThePass) {
   EXPECT_EQ(AtEnd::log, "late ~late ~never ");
 }
 
-TEST_F(BackwardEnd, APassThatFailsCallsNothing) {
+TEST_F(BackwardEnd, AFailedPassCallsNothing) {
   Tensor x = leaf({1, 2});
   Tensor y = x * 2;
   const Tensor z = y.detach();
@@ -71,7 +71,7 @@ TEST_F(BackwardEnd, APassThatFailsCallsNothing) {
   EXPECT_EQ(AtEnd::log, "~end ");
 }
 
-TEST_F(BackwardEnd, OfANestedPassIsThatOfTheOutermost) {
+TEST_F(BackwardEnd, ANestedPassEndsWithTheOutermost) {
   Tensor inner = leaf({1, 2}), outer = leaf({5});
   AtEnd end(inner, "inner");
   Tensor y = outer * 2;
@@ -87,7 +87,7 @@ TEST_F(BackwardEnd, OfANestedPassIsThatOfTheOutermost) {
   EXPECT_EQ(AtEnd::log, "inner! ~inner ");
 }
 
-TEST_F(BackwardEnd, OutsideOfAPassThereIsNone) {
+TEST_F(BackwardEnd, IsRefusedOutsideOfAPass) {
   tn_status* status =
       tn_backward_on_end([](void*) -> tn_status* { return nullptr; }, nullptr, nullptr);
   EXPECT_EQ(tn_status_code(status), TN_FAILED_PRECONDITION);

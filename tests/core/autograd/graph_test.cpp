@@ -32,7 +32,7 @@ TEST(Deep, AnUnusedChainIsFreed) {
     Tensor y = x;
     for (int i = 0; i < kDeep; ++i) y = y * 1;
   }
-  EXPECT_EQ(error_of([&] { (x * 1).sum().backward(); }), "no error");
+  EXPECT_EQ(error_of([&] { (x * 1).sum().backward(); }), "");
 }
 
 TEST(Deep, EveryStepUsesTheOneBeforeTwice) {
@@ -116,7 +116,7 @@ TEST(Freed, GradientsWithAHistoryMakeNoCycle) {
   EXPECT_FALSE(watched.alive());
 }
 
-TEST(Freed, TheGraphOutlivesALeafThatIsGone) {
+TEST(Freed, TheGraphOutlivesItsLeaf) {
   Watched watched({1, 2});
   Tensor y;
   {
@@ -229,7 +229,7 @@ TEST(Threads, AConsumedGraphIsAnErrorNotACrash) {
     std::atomic<int> done{0};
     on_threads(3, [&](int) {
       const std::string error = error_of([&] { y.backward(); });
-      if (error == "no error")
+      if (error.empty())
         ++done;
       else
         EXPECT_NE(error.find("retain_graph"), std::string::npos) << error;

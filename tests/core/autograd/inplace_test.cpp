@@ -79,7 +79,7 @@ TEST(InPlace, OpsMadeOfOthers) {
   EXPECT_EQ(grad_of(x), (Values{0, 2}));
 }
 
-TEST(InPlace, WhatAnotherViewOverwroteIsGone) {
+TEST(InPlace, OverwritingThroughAViewDropsGradients) {
   Tensor x = leaf({1, 2, 3});
   Tensor y = x * 1;
   Tensor head = y.slice(0, 0, 2);
@@ -167,7 +167,7 @@ TEST(Views, AWriteToTheBaseReachesItsViews) {
   EXPECT_EQ(values(gradient(wide.sum(), x)), (Values{15, 15, 15, 15}));
 }
 
-TEST(Views, OneViewSeesWhatAnotherWrites) {
+TEST(Views, ViewsSeeEachOthersWrites) {
   Tensor x = leaf({1, 2, 3, 4});
   Tensor y = x * 1;
   Tensor head = y.slice(0, 0, 3);
@@ -203,7 +203,7 @@ TEST(Views, PlainViewsOfAPlainBaseFollowIt) {
   EXPECT_FALSE(column.requires_grad());
 }
 
-TEST(Views, ConstantsWrittenToAViewCutThatPart) {
+TEST(Views, WritingConstantsToAViewCutsItsGradient) {
   Tensor x = leaf({1, 2, 3});
   Tensor y = x * 2;
   y.slice(0, 0, 1).fill_(7);

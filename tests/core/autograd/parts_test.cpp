@@ -78,7 +78,7 @@ TEST(Parts, TakeOneTensorOfMemory) {
   EXPECT_EQ(grad_of(x), Values(static_cast<size_t>(n), 2.f));
 }
 
-TEST(Parts, GiveWhatTheRecordedGradientGives) {
+TEST(Parts, EqualTheRecordedGradient) {
   using List = std::vector<Tensor>;
   expect_as_recorded(
       {2, 6}, [](const Tensor& y) { return y.chunk(3, 1); }, "chunks");
@@ -137,7 +137,7 @@ TEST(Parts, GiveWhatTheRecordedGradientGives) {
       {2, 3}, [](const Tensor& y) { return y.flip({1}).unbind(1); }, "a flip");
 }
 
-TEST(Parts, ReadByIndexGiveWhatTheRecordedGradientGives) {
+TEST(Parts, ReadByIndexEqualTheRecordedGradient) {
   using List = std::vector<Tensor>;
   const Tensor rows = tensor<int64_t>({2, 0, 2}), places = tensor<int64_t>({{0, 0}, {1, 3}});
   expect_as_recorded(
@@ -156,7 +156,7 @@ TEST(Parts, ReadByIndexGiveWhatTheRecordedGradientGives) {
       "of a transposition");
 }
 
-TEST(Parts, LeaveAGradientAloneThatTwoTensorsGot) {
+TEST(Parts, LeaveASharedGradientAlone) {
   const Tensor x = numbers({4}).requires_grad_(), w = numbers({4}).requires_grad_();
   const Tensor a = x * 1, b = w * 1;
   const Tensor part = a.slice(0, 0, 2) * 10;
@@ -196,7 +196,7 @@ TEST(Parts, LeaveWhatAHookKeepsAlone) {
   EXPECT_EQ(grad_of(x), (Values{22, 20, 28}));
 }
 
-TEST(Parts, OfAGraphThatIsKeptMayBeRunAgain) {
+TEST(Parts, WorkAgainInARetainedGraph) {
   const Tensor x = numbers({4}).requires_grad_();
   const auto parts = (x * x).chunk(2, 0);
   const Tensor loss = (parts[0] * parts[1]).sum();

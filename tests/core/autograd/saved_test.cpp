@@ -70,7 +70,7 @@ TEST(SavedHooks, SecondGradients) {
   EXPECT_EQ(values(gradient(first, x)), Values{12});
 }
 
-TEST(SavedHooks, WritesToWhatWasPackedAreSeenByNobody) {
+TEST(SavedHooks, WritesToPackedTensorsHaveNoEffect) {
   Halves halves;
   Tensor x = leaf({2}), w = tensor({5.f});
   Tensor y;

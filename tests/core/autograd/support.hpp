@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "observed.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon::testing {
 
+using tenon::test::error_of;
 using Values = std::vector<float>;
 
 inline Tensor leaf(std::initializer_list<float> values) { return tensor(values).requires_grad_(); }
@@ -19,16 +21,6 @@ inline Values values(const Tensor& x) {
   return x.defined() ? x.detach().to_vector<float>() : Values{};
 }
 inline Values grad_of(const Tensor& x) { return values(x.grad()); }
-
-template <class Fn>
-std::string error_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 #define EXPECT_ERROR(statement, ...)                                                 \
   do {                                                                               \

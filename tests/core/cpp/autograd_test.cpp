@@ -1,20 +1,13 @@
 // Autograd as C++ programs use it: modes, hooks, custom functions, checkpoints.
 #include <gtest/gtest.h>
 
+#include "observed.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon {
 namespace {
 
-template <class Fn>
-std::string error_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
+using tenon::test::error_of;
 
 TEST(Autograd, ModesNestAndEnd) {
   const Tensor x = tensor(2.f).requires_grad_();

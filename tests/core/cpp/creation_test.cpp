@@ -3,23 +3,16 @@
 
 #include <cmath>
 
+#include "observed.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon {
 namespace {
 
+using tenon::test::error_of;
+
 std::vector<int64_t> shape_of(const Tensor& x) { return {x.shape().begin(), x.shape().end()}; }
 using Shape = std::vector<int64_t>;
-
-template <class Fn>
-std::string error_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Creation, NestedLists) {
   const Tensor flat = tensor({1.f, 2.f, 3.f});

@@ -1,25 +1,17 @@
 // Indexing: what NumPy gives for the same expression.
 #include <gtest/gtest.h>
 
+#include "observed.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon {
 namespace {
 
+using tenon::test::error_of;
 using Ints = std::vector<int64_t>;
 Ints shape_of(const Tensor& x) { return {x.shape().begin(), x.shape().end()}; }
 Ints values(const Tensor& x) { return x.to_vector<int64_t>(); }
 Tensor grid() { return arange(24).reshape({2, 3, 4}); }
-
-template <class Fn>
-std::string error_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Index, IntegersAndSlicesAreViews) {
   const Tensor x = grid();

@@ -3,23 +3,15 @@
 
 #include <sstream>
 
+#include "observed.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon {
 namespace {
 
+using tenon::test::error_of;
 using Floats = std::vector<float>;
 Floats floats(const Tensor& x) { return x.to(DType::F32).to_vector<float>(); }
-
-template <class Fn>
-std::string error_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Tensor, HandlesShareAndMove) {
   Tensor a = tensor({1.f, 2.f});

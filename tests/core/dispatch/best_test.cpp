@@ -29,7 +29,7 @@ Ranked ranked(std::vector<Candidate> candidates) {
   return {std::string(candidates[0].id), why};
 }
 
-TEST(Best, AGpuComesBeforeTheCpuAndASoftwareDeviceBehindIt) {
+TEST(Best, AGpuPrecedesTheCpuAndASoftwareDeviceFollows) {
   const Candidate cpu = make("cpu:0", TN_DEVICE_KIND_CPU, 60 * kGiB, 64 * kGiB);
   const Candidate gpu = make("cuda:0", TN_DEVICE_KIND_GPU, 7 * kGiB, 8 * kGiB);
   const Candidate software = make("vulkan:0", TN_DEVICE_KIND_SOFTWARE, 60 * kGiB, 64 * kGiB);
@@ -55,7 +55,7 @@ TEST(Best, ABusyGpuIsAvoidedThoughItIsFaster) {
   EXPECT_EQ(all.why, "cuda:0 is busy: 10.0 GiB free of 80.0 GiB");
 }
 
-TEST(Best, WhatThisProcessHoldsDoesNotMakeADeviceBusy) {
+TEST(Best, OwnMemoryDoesNotMakeADeviceBusy) {
   Candidate mine = make("cuda:0", TN_DEVICE_KIND_GPU, 10 * kGiB, 80 * kGiB, 60'000'000'000'000);
   mine.held = 69 * kGiB;
   const Ranked all =

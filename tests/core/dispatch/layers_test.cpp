@@ -95,7 +95,7 @@ TEST_F(Layers, OneMayComputeTheCall) {
   EXPECT_EQ(Logging::log, "above ");
 }
 
-TEST_F(Layers, WhatALayerCallsGoesToThoseBelow) {
+TEST_F(Layers, ALayersCallsGoToThoseBelow) {
   const Logging lowest("lowest");
   Logging middle("middle"), above("above");
   above.calls_on = middle.calls_on = true;
@@ -174,7 +174,7 @@ TEST_F(Layers, CallsIntoATensorHaveAFunctionOfTheirOwn) {
   EXPECT_EQ(Logging::log, "");
 }
 
-TEST_F(Layers, HooksSeeWhatALayerComputed) {
+TEST_F(Layers, HooksSeeResultsOfALayer) {
   static std::string providers;
   providers.clear();
   tn_call_hooks hooks{};

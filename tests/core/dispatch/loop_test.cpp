@@ -41,7 +41,7 @@ TEST(Loop, ContiguousOperandsAreOneDimension) {
   EXPECT_EQ(strides(loop, 2), V{0});
 }
 
-TEST(Loop, BroadcastRowMergesWhatItCan) {
+TEST(Loop, BroadcastRowsMergeDimensions) {
   View out({2, 3, 4}, {12, 4, 1}, TN_VIEW_CONTIGUOUS), row({4}, {1}, TN_VIEW_CONTIGUOUS);
   const tn_view* operands[] = {&out.view, &row.view};
   Loop loop;
@@ -69,7 +69,7 @@ TEST(Loop, InPlaceOnATransposedTensorFollowsItsMemory) {
   EXPECT_EQ(strides(loop, 0), V{1});
 }
 
-TEST(Loop, OperandsThatLieAlikeAreOneRunOfMemory) {
+TEST(Loop, OperandsOfOneLayoutAreOneDimension) {
   View out({3, 4}, {1, 3}), x({3, 4}, {1, 3}), row({4}, {1}, TN_VIEW_CONTIGUOUS);
   View number({}, {}, TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS);
   const tn_view* alike[] = {&out.view, &x.view, &number.view};

@@ -146,7 +146,7 @@ TEST(Pieces, FreeNeighboursBecomeOneInAnyOrder) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(Pieces, TheSmallestThatFitsIsTaken) {
+TEST(Pieces, TakesTheSmallestThatFits) {
   NEEDS_CACHING();
   const Block large = free_block(16 * kMiB);
   const Block first = allocate(host_device(), 4 * kMiB);
@@ -159,7 +159,7 @@ TEST(Pieces, TheSmallestThatFitsIsTaken) {
   for (const Block& block : {near, between, far}) deallocate(host_device(), block);
 }
 
-TEST(Pieces, WhatIsLeftOfACutBlockStaysUntilAllIsFree) {
+TEST(Pieces, RestsOfACutBlockStayUntilAllIsFree) {
   NEEDS_CACHING();
   const uint64_t before =
       (core::check(tn_memory_trim(&host_device())), stats_of(host_device()).held);
@@ -393,7 +393,7 @@ TEST(Allocator, ThreadsShareAndHandOver) {
   EXPECT_EQ(stats_of(host_device()).used, used);
 }
 
-TEST(Allocator, TrimReachesWhatEndedThreadsLeft) {
+TEST(Allocator, TrimReachesBlocksOfEndedThreads) {
   std::thread([] {
     for (int i = 0; i < 100; ++i) deallocate(host_device(), allocate(host_device(), 512));
   }).join();

@@ -46,7 +46,7 @@ TEST(Device, AnOlderProgramsInfoIsFilledAsFarAsItGoes) {
   EXPECT_EQ(info.memory_total, 0x5a5a5a5a5a5a5a5au);
 }
 
-TEST(Device, AnUnknownNameListsWhatThereIs) {
+TEST(Device, AnUnknownNameListsTheDevices) {
   FakeDevice fake("found");
   fake.add();
   for (const char* name : {"nothing", "cpu:1", "cpu:x", "cpu:", "", "found:1", "cpu:0:0", "CPU"}) {

@@ -52,7 +52,7 @@ TEST(Discovery, EarlierDirectoriesWin) {
   EXPECT_EQ(quiesce("test.older_table").code, TN_OK);
 }
 
-TEST(Discovery, OfSeveralBuildsTheBestThatFitsWins) {
+TEST(Discovery, TheBestSupportedBuildWins) {
   const Directory here;
   install(here, "build_a", "test.builds");
   install(here, "build_b", "test.builds", R"("cpu_features": ["sse2"])");
@@ -132,7 +132,7 @@ TEST(Discovery, LibrariesWithoutACardAreNotOpened) {
   EXPECT_EQ(reason_of(other.string()), "never seen");  // no plugin, nobody's concern
 }
 
-TEST(Discovery, WhatTheProgramOpenedByItsPathStaysLoaded) {
+TEST(Discovery, PluginsLoadedByPathStay) {
   const Directory here;
   const fs::path library = here.copy("older_table", "older_table.so");
   ASSERT_EQ(load(library).code, TN_OK);

@@ -21,7 +21,7 @@ Outcome add(tn_dtype dtype) {
   return outcome;
 }
 
-TEST(Partial, DiscoveryFindsWhatAPluginByPathLacks) {
+TEST(Partial, MissingKernelsAreDiscovered) {
   const Directory here;
   here.copy("adds_f64", "adds_f64.so");
   here.write("adds_f64.tenon.json", card("test.adds_f64", "adds_f64.so"));

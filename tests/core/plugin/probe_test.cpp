@@ -224,7 +224,7 @@ void probe_by(const Directory& here, const std::string& commands) {
   setenv("TENON_PROBE", script.c_str(), 1);
 }
 
-TEST_F(Probe, AProgramThatStopsIsGivenUp) {
+TEST_F(Probe, AStoppedProgramIsKilled) {
   const Directory here;
   probe_by(here, "kill -STOP $$");
   setenv("TENON_PROBE_TIMEOUT", "1", 1);
@@ -234,7 +234,7 @@ TEST_F(Probe, AProgramThatStopsIsGivenUp) {
   EXPECT_NE(last_.message.find("gave no answer within 5 s"), std::string::npos) << last_;
 }
 
-TEST_F(Probe, AProgramThatNeverEndsWritingIsGivenUp) {
+TEST_F(Probe, AProgramThatWritesForeverIsKilled) {
   const Directory here;
   probe_by(here, "exec yes");
   EXPECT_EQ(children("none"), 0u);

@@ -5,7 +5,7 @@
 namespace tenon::test {
 namespace {
 
-TEST(RefusedCpu, IsNamedByTheOpThatLacksItsKernel) {
+TEST(RefusedCpu, OpsWithoutKernelNameTheRefusedPlugin) {
   const Directory here;
   here.write("cpu.tenon.json", card("cpu", "absent.so"));
   setenv("TENON_PLUGIN_PATH", here.path().c_str(), 1);

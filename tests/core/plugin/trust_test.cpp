@@ -52,28 +52,28 @@ class TrustNoGroup : public Trust {
 
 constexpr auto kGroup = fs::perms::group_write, kOthers = fs::perms::others_write;
 
-TEST_F(Trust, WhatOnlyTheUserMayWriteIsOpened) {
+TEST_F(Trust, FilesOfTheUserAreOpened) {
   discover(place_);
   EXPECT_EQ(reason_of(card_.string()), "loaded");
 }
 
-TEST_F(TrustNoGroup, NoDirectoryThatOthersMayWriteTo) {
+TEST_F(TrustNoGroup, RefusesADirectoryOthersMayWrite) {
   open_up(place_, kGroup);
   expect_refused(place_, place_, "is writable by its group", place_);
   EXPECT_EQ(reason_of(card_.string()), "never seen");
 }
 
-TEST_F(TrustNoGroup, NoFileThatOthersMayWriteTo) {
+TEST_F(TrustNoGroup, RefusesAFileOthersMayWrite) {
   open_up(card_, kGroup);
   expect_refused(place_, card_, "is writable by its group", card_);
 }
 
-TEST_F(Trust, NoLibraryThatOthersMayWriteTo) {
+TEST_F(Trust, RefusesALibraryOthersMayWrite) {
   open_up(library_, kOthers);
   expect_refused(place_, card_, "is world-writable", library_);
 }
 
-TEST_F(Trust, NoDirectoryBelowOneThatOthersMayWriteTo) {
+TEST_F(Trust, RefusesADirectoryBelowOneOthersMayWrite) {
   open_up(here_.path(), kOthers);
   expect_refused(place_, place_, "is world-writable", here_.path());
 }
@@ -89,7 +89,7 @@ TEST_F(Trust, AStickyDirectoryItselfIsNot) {
   expect_refused(place_, place_, "is world-writable", place_);
 }
 
-TEST_F(TrustNoGroup, NoLinkIntoADirectoryThatOthersMayWriteTo) {
+TEST_F(TrustNoGroup, RefusesALinkIntoADirectoryOthersMayWrite) {
   const Directory open;
   fs::rename(library_, open.path() / "x.so");
   fs::create_symlink(open.path() / "x.so", library_);
@@ -97,7 +97,7 @@ TEST_F(TrustNoGroup, NoLinkIntoADirectoryThatOthersMayWriteTo) {
   expect_refused(place_, card_, "is writable by its group", open.path());
 }
 
-TEST_F(TrustNoGroup, NoPlaceBehindALinkIntoSuchADirectory) {
+TEST_F(TrustNoGroup, RefusesAPlaceBehindALinkIntoSuchADirectory) {
   const Directory linked;
   fs::create_directory_symlink(place_, linked.path() / "sub");
   open_up(here_.path(), kGroup);
@@ -128,7 +128,7 @@ TEST_F(Trust, NothingOfSomebodyElse) {
   EXPECT_NE(reason_of(other.path().string()).find("belongs to another user"), std::string::npos);
 }
 
-TEST_F(Trust, APathThatTheProgramNamesIsItsDecision) {
+TEST_F(Trust, PathsFromTheProgramAreNotChecked) {
   open_up(place_, kGroup);
   EXPECT_EQ(load(library_).code, TN_OK);
 }

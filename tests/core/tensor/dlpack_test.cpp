@@ -163,7 +163,7 @@ TEST(Dlpack, BadInputIsRefusedAndStaysWithItsOwner) {
   EXPECT_EQ(take(tn_tensor_to_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
 }
 
-TEST(Dlpack, ATensorThatNeedsAGradientIsNotExported) {
+TEST(Dlpack, TensorsThatRequireGradientsAreNotExported) {
   const int64_t shape[] = {2};
   tn_tensor* tensor = nullptr;
   ASSERT_EQ(tn_tensor_empty(TN_DTYPE_F32, 1, shape, nullptr, &tensor), nullptr);

@@ -3,11 +3,14 @@
 
 #include <cstring>
 
+#include "observed.hpp"
 #include "outcome.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon {
 namespace {
+
+using tenon::test::error_of;
 
 struct Storage
     : ::testing::TestWithParam<int64_t> {  // elements: inside the header's block, and not
@@ -20,16 +23,6 @@ std::string refusal(tn_status* status) {
   EXPECT_EQ(tn_status_code(status), status == nullptr ? TN_OK : TN_FAILED_PRECONDITION) << message;
   tn_status_release(status);
   return message;
-}
-
-template <class Body>
-std::string error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 // Fills with a number, through an op.
@@ -59,7 +52,7 @@ TEST_P(Storage, ViewsFollowTheirBytes) {
             static_cast<char*>(tn_tensor_data(x.get())) + sizeof(float));
 }
 
-TEST_P(Storage, NothingReadsOrWritesWhatIsNotThere) {
+TEST_P(Storage, ReleasedStorageIsNeitherReadNorWritten) {
   detail::check(tn_storage_release(x.get()));
   detail::check(tn_storage_release(x.get()));  // again does nothing
   const std::string gone = "was released; restore it first";
@@ -79,7 +72,7 @@ TEST_P(Storage, NothingReadsOrWritesWhatIsNotThere) {
   EXPECT_EQ(x.reshape({-1, 1}).ndim(), 2);  // a view needs none
 }
 
-TEST_P(Storage, BytesThatNobodyFillsCountAsAChange) {
+TEST_P(Storage, UnfilledBytesCountAsAChange) {
   Tensor w = zeros({GetParam()}) + 2;
   detail::check(tn_storage_track(w.get()));
   w.requires_grad_();
@@ -89,7 +82,7 @@ TEST_P(Storage, BytesThatNobodyFillsCountAsAChange) {
   EXPECT_NE(error_of([&] { loss.backward(); }).find("was changed in place"), std::string::npos);
 }
 
-TEST_P(Storage, WhatFillWritesCountsAsWhatWasThere) {
+TEST_P(Storage, FillRestoresTheOldContent) {
   Tensor w = zeros({GetParam()}) + 2;
   detail::check(tn_storage_track(w.get()));
   w.requires_grad_();
@@ -103,7 +96,7 @@ TEST_P(Storage, WhatFillWritesCountsAsWhatWasThere) {
   EXPECT_EQ(w.grad().to_vector<float>()[0], 4);
 }
 
-TEST_P(Storage, AFillThatFailsLeavesItReleased) {
+TEST_P(Storage, AFailedFillLeavesItReleased) {
   detail::check(tn_storage_release(x.get()));
   tn_status* status = tn_storage_restore(x.get(), fail_to_fill, nullptr);
   EXPECT_EQ(tn_status_code(status), TN_IO);

@@ -119,7 +119,7 @@ TEST(GradScaler, StepsWithTheUnscaledGradient) {
   EXPECT_EQ(run.scaler.get_scale(), 8);  // two good steps
 }
 
-TEST(GradScaler, LeavesOutStepsThatAreNotFinite) {
+TEST(GradScaler, SkipsStepsThatAreNotFinite) {
   Scaled run;
   EXPECT_FALSE(run.step(std::numeric_limits<double>::infinity()));
   EXPECT_FALSE(run.step(std::numeric_limits<double>::quiet_NaN()));

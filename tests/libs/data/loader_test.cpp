@@ -88,7 +88,7 @@ TEST(Loader, SizesOfBatches) {
   EXPECT_TRUE(labels(empty_loader).empty());
 }
 
-TEST(Loader, ErrorsOfWorkersArriveWhereTheyHappened) {
+TEST(Loader, WorkerErrorsArriveAtTheirBatch) {
   struct Faulty : Dataset {
     int64_t size() const override { return 20; }
     Example get(int64_t i) const override {

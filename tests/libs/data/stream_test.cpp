@@ -51,7 +51,7 @@ TEST(Stream, MembersFollowEachOtherAndZerosMayFollowThem) {
   EXPECT_NE(message(damaged), "");
 }
 
-TEST(Stream, WhatUnpacksToMoreThanAllowedIsRefused) {
+TEST(Stream, UnpackingTooMuchIsRefused) {
   const Scratch scratch;
   const std::string text = table(20'000), path = scratch.write("x.gz", gzip(text));
   EXPECT_EQ(read_csv(path, {.max_unpacked = text.size()}).rows, 20'000);
@@ -69,7 +69,7 @@ TEST(Stream, WhatUnpacksToMoreThanAllowedIsRefused) {
             std::string::npos);
 }
 
-TEST(Stream, WhatIsNoRegularFileIsRefusedAtOnce) {
+TEST(Stream, IrregularFilesAreRefusedAtOnce) {
   const Scratch scratch;
   const std::string fifo = scratch.path("fifo"), link = scratch.path("link");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
@@ -91,7 +91,7 @@ TEST(Stream, WhatIsNoRegularFileIsRefusedAtOnce) {
   EXPECT_NE(error_of([&] { read_idx(""); }).find("path"), std::string::npos);
 }
 
-TEST(Stream, MemoryThatCannotBeHadIsAnErrorOfTheFile) {
+TEST(Stream, OutOfMemoryIsAnErrorOfTheFile) {
   const auto message = [](auto&& fn) {
     return error_of([&] { io::detail::with_memory_errors("[read_csv] x", fn); });
   };

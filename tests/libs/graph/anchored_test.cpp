@@ -119,7 +119,7 @@ TEST_F(Anchored, EveryNumberOfThreadsGivesTheSame) {
   set_num_threads(before);
 }
 
-TEST_F(Anchored, ActivationsAreThoseOfTheOps) {
+TEST_F(Anchored, ActivationsEqualTheOps) {
   const Block block({1, 32, 32, 1, 16, 16, 3, 1, 1}), wide = block.in(DType::F64);
   const Tensor x = block.input() * 0.05;
   const std::vector<std::pair<const char*, Tensor (*)(const Tensor&)>> all = {
@@ -181,7 +181,7 @@ TEST_F(Anchored, ExactProgramsHaveTheBitsOfEagerCalls) {
   EXPECT_LT(error(program({x})[0], fn(std::vector{x})[0].to(DType::F64)), 1e-5);
 }
 
-TEST_F(Anchored, WeightsThatAreWrittenToAreLaidOutAnew) {
+TEST_F(Anchored, ChangedWeightsAreLaidOutAgain) {
   Block block(kGeometries[1]);
   const Tensor x = block.input();
   const auto fn = [&](In in) { return std::vector{block.norm(block.conv(in[0]))}; };
@@ -211,7 +211,7 @@ TEST_F(Anchored, ThreadsRunOneProgram) {
 }
 
 // What has to stay apart: weights that are no constants, a result that others read, statistics of the batch.
-TEST_F(Anchored, WhatDoesNotFitStaysAsItIs) {
+TEST_F(Anchored, OtherNodesStayUnfused) {
   const Block block(kGeometries[1]);
   const Tensor x = block.input();
   const graph::Program given = graph::trace({x, block.weight}, [&](In in) {

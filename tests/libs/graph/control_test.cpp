@@ -40,7 +40,7 @@ TEST(Control, ProgramsChooseAndRepeat) {
   EXPECT_NE(program.text().find("while("), std::string::npos) << program.text();
 }
 
-TEST(Control, BodiesThatDoNotFitAreRefused) {
+TEST(Control, MismatchedBodiesAreRefused) {
   const auto fn = [](In in) {
     return graph::cond(
         in[0].sum() > 1, [&] { return std::vector{in[0]}; },

@@ -109,7 +109,7 @@ TEST(Passes, ResultsTakeTheMemoryOfOperands) {
   EXPECT_EQ(program.info().arena, 64u * 64 * 4);
 }
 
-TEST(Passes, OperandsThatAreWantedStay) {
+TEST(Passes, OperandsReadLaterStay) {
   expect_equal({randn({16, 16})}, [](In in) {
     const Tensor m = in[0].matmul(in[0]);
     const Tensor r = m.relu();

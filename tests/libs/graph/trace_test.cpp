@@ -144,7 +144,7 @@ TEST(Trace, WritingOutsideIsRefused) {
             std::string::npos);
 }
 
-TEST(Trace, ShapesThatDependOnElementsAreRefused) {
+TEST(Trace, DataDependentShapesAreRefused) {
   EXPECT_NE(error_of([] {
               graph::trace({randn({3})}, [](In in) { return Results{nonzero(in[0])}; });
             }).find("the shape of its result depends on elements"),

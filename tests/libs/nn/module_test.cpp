@@ -59,7 +59,7 @@ TEST(Module, AnErrorNamesTheLayer) {
   EXPECT_THROW(net.body.forward(x), Error);
 }
 
-TEST(Module, MovesKeepWhatIsRegistered) {
+TEST(Module, MovingKeepsRegistrations) {
   Net first;
   const Tensor weight = first.hidden.weight;
   Net net = std::move(first);
@@ -220,7 +220,7 @@ TEST(Clone, HasParametersOfItsOwn) {
   EXPECT_EQ(net.tail[2].parameters()[0].dtype(), DType::F32);
 }
 
-TEST(Clone, KeepsWhatIsSharedAndWhatContainersHold) {
+TEST(Clone, KeepsSharingAndContainers) {
   struct Tied : Module {
     Parameter first;  // a second handle, before the module that owns what it means
     ModuleList<Linear> list;

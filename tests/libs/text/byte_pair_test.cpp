@@ -47,7 +47,7 @@ TEST(BytePair, TokensAreTheReferences) {
   EXPECT_EQ(decoded(tokenizer, tokenizer.encode(turn, false)), turn) << "as text";
 }
 
-TEST(BytePair, WhatWasLearnedFirstMergesFirst) {
+TEST(BytePair, EarlierMergesWin) {
   const text::BytePair tokenizer(small());
   EXPECT_EQ(tokenizer.encode("abc"), (Tokens{0, 29})) << "bc before ab";
   EXPECT_EQ(tokenizer.encode("abab"), (Tokens{27, 27}));

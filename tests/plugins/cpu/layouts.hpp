@@ -75,13 +75,4 @@ inline double tolerance(tenon::DType dtype) {
                                       : 1.6e-2;
 }
 
-inline std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const tenon::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 }  // namespace reference

@@ -367,7 +367,7 @@ TEST(Linear, KeepsNotANumber) {
   EXPECT_EQ(y[4], 3);
 }
 
-TEST(Linear, RowsInEightBitsThatAreNotFiniteAreNotANumber) {
+TEST(Linear, NonFiniteRowsInEightBitsBecomeNan) {
   constexpr double kInf = INFINITY, kMost = 3e38;  // twice that is no f32
   const Tensor packed = tenon::full({3, 4}, 2, DType::I8), scale = tenon::full({3, 1}, 0.5);
   const auto row = [&](const std::vector<double>& x) {

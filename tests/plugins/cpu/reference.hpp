@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "observed.hpp"
 #include "tenon/tenon.hpp"
 
 namespace reference {
 
+using tenon::test::error_of;
 using Shape = std::vector<int64_t>;
 
 inline int64_t count(const Shape& shape) {
@@ -93,17 +95,6 @@ inline double tolerance_of(tenon::DType dtype) {
       return 2e-5;
     default:
       return 1e-11;
-  }
-}
-
-// What a call throws; empty when it does not.
-template <class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-    return "";
-  } catch (const tenon::Error& error) {
-    return error.what();
   }
 }
 

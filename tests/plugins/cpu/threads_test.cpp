@@ -131,7 +131,7 @@ TEST(Threads, AStoppedWorkerDoesNotStopTheCaller) {
   }
 }
 
-TEST(Threads, TheShareOfAThreadThatIsHeldUpIsTakenOver) {
+TEST(Threads, TheShareOfALateThreadIsTakenOver) {
   const auto pool = std::make_unique<Pool>();
   const auto self = std::this_thread::get_id();
   std::atomic<int> others{0}, own{0};

@@ -193,7 +193,7 @@ TEST(Capture, NumbersAndListsOfTensorsAreTheGraphsOwn) {
   EXPECT_EQ(joined.numel(), 350);
 }
 
-TEST(Capture, ItsMemoryGoesToNobodyElseWhileItLives) {
+TEST(Capture, KeepsItsMemoryWhileItLives) {
   const Tensor x = ramp(0, {1000});
   Tensor out;
   const uint64_t before = gpu().memory().used;
@@ -238,7 +238,7 @@ TEST(Capture, AResultOutlivesItsGraph) {
   EXPECT_EQ(out.to_vector<float>(), (x * 2).to_vector<float>());
 }
 
-TEST(Capture, EachReplayDrawsWhatItsOpsWould) {
+TEST(Capture, ReplaysDrawTheNumbersOfCalls) {
   const Tensor x = ones({4, 6}, DType::F32, gpu());
   Tensor noise, dropped, order;
   const auto draw = [&] {
@@ -291,7 +291,7 @@ TEST(Capture, OtherThreadsAreNotRecorded) {
   EXPECT_EQ(here.to_vector<float>(), (x + 1 + 1).to_vector<float>());
 }
 
-TEST(Capture, WhatCannotBeReplayedIsRefusedByName) {
+TEST(Capture, UnreplayableOpsAreRefusedByName) {
   const Tensor x = ramp(0, {16});
   const Tensor host = ones({16});
   Tensor param = ramp(0, {4}).requires_grad_();
@@ -323,7 +323,7 @@ TEST(Capture, WhatCannotBeReplayedIsRefusedByName) {
   }
 }
 
-TEST(Capture, ARefusalThatIsCaughtLeavesTheRecordingWhole) {
+TEST(Capture, ACaughtRefusalKeepsTheRecordingValid) {
   const Tensor x = ramp(0, {16});
   Tensor y;
   const Graph graph = capture(gpu(), [&] {

@@ -71,7 +71,7 @@ TEST_F(LibrarySearch, ByTheFolderOfAVariable) {
   setenv("TENON_TEST_LIBRARY", put("anywhere", file()).parent_path().c_str(), 1);
   EXPECT_EQ(outcome(about()), "42");
 }
-TEST_F(LibrarySearch, NothingElseWhereAVariableIsWrong) {
+TEST_F(LibrarySearch, AWrongVariableEndsTheSearch) {
   put("toolkit-9/lib", file());
   fs::create_directories(root_ / "empty");
   setenv("TENON_TEST_LIBRARY", (root_ / "empty").c_str(), 1);

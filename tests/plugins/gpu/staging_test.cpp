@@ -167,7 +167,7 @@ TEST_P(StagingInOrder, CopiesWaitForNothingAndTheirSourcesMayBeReused) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(targets[static_cast<size_t>(i)], numbers(1000, i)) << i;
 }
 
-TEST_P(StagingInOrder, WhatIsLargerThanItsMemoryWaitsForPiecesOfItself) {
+TEST_P(StagingInOrder, LargeCopiesWaitForTheirOwnPieces) {
   Staging staging(0);
   for (const size_t bytes : {size_t{Staging::kPiece}, size_t{Staging::kPiece + 1},
                              size_t{Staging::kBytes + 5}, size_t{3 * Staging::kBytes + 7}}) {

@@ -149,7 +149,7 @@ TEST_F(Timeline, ACopyWithinACallIsToldByItself) {
   EXPECT_EQ(told[2].end - told[2].start, 1);
 }
 
-TEST_F(Timeline, EventsAreUsedAgainWhereTheDeviceKeepsUp) {
+TEST_F(Timeline, EventsAreReusedIfTheDeviceKeepsUp) {
   profile().start();
   for (int i = 0; i < 10'000; ++i) {
     const Timed call(0, nullptr, "binary");
@@ -183,7 +183,7 @@ TEST_F(Timeline, StreamsOfADeviceShareAClock) {
   }
 }
 
-TEST_F(Timeline, AWaitIsToldOnceForWhatItWaitsFor) {
+TEST_F(Timeline, AWaitIsReportedOnce) {
   profile().start();
   {
     const Timed call(0, nullptr, "binary");
@@ -198,7 +198,7 @@ TEST_F(Timeline, AWaitIsToldOnceForWhatItWaitsFor) {
             1);
 }
 
-TEST_F(Timeline, ACallThatCameToWaitIsTold) {
+TEST_F(Timeline, CallsThatWaitAreReported) {
   profile().start();
   for (const bool waits : {false, true}) {
     {

@@ -39,7 +39,7 @@ TEST(Linalg, GivesSeveralResults) {
   EXPECT_LT(abs(matmul(qr[0], qr[1]) - x).max().item<float>(), 1e-5F);
 }
 
-TEST(Linalg, NamesTheMatrixThatIsSingular) {
+TEST(Linalg, NamesTheSingularMatrix) {
   const Tensor x = zeros({3, 2, 2});
   try {
     Op("linalg.inv")(x);

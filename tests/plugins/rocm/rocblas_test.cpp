@@ -47,7 +47,7 @@ bool takes(const View& x, const View& y) {
 
 constexpr int64_t kMost = INT32_MAX, kBeyond = kMost + 1;
 
-TEST(Rocblas, TakesWhatLiesByRowsOrColumns) {
+TEST(Rocblas, TakesRowsAndColumns) {
   EXPECT_TRUE(takes(View({64, 64}, {64, 1}), View({64, 64}, {64, 1})));
   EXPECT_TRUE(takes(View({64, 64}, {1, 64}), View({64, 64}, {1, 100})));
   EXPECT_TRUE(takes(View({64, 64}, {70, 1}), View({64, 64}, {1, 64})));
@@ -65,7 +65,7 @@ TEST(Rocblas, LeavesWhatIsSmallOrEmpty) {
   EXPECT_FALSE(takes(View({64, 0}, {1, 1}), View({0, 64}, {64, 1})));
 }
 
-TEST(Rocblas, LeavesWhat32BitsDoNotCount) {
+TEST(Rocblas, LeavesSizesBeyond32Bits) {
   EXPECT_TRUE(takes(View({64, 64}, {kMost, 1}), View({64, 64}, {64, 1})));
   EXPECT_FALSE(takes(View({64, 64}, {kBeyond, 1}), View({64, 64}, {64, 1})));
   EXPECT_FALSE(takes(View({64, 64}, {64, 1}), View({64, 64}, {kBeyond, 1})));

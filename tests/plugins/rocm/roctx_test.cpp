@@ -25,7 +25,7 @@ std::string told() {
   return text != nullptr ? text() : "not the stand-in";
 }
 
-TEST(Roctx, IsLeftAloneWhereNobodyAsks) {
+TEST(Roctx, IsNotOpenedUnasked) {
   ranges();
   EXPECT_EQ(told(), "not loaded");
   // It is there: it could have been opened.
@@ -34,12 +34,12 @@ TEST(Roctx, IsLeftAloneWhereNobodyAsks) {
   EXPECT_EQ(told(), "");
 }
 
-TEST(Roctx, IsOpenedWhereItIsAskedFor) {
+TEST(Roctx, IsOpenedOnRequest) {
   ranges();
   EXPECT_EQ(told(), "(matmul(add)(exp))");
 }
 
-TEST(Roctx, IsUsedWhereAProfilerHasIt) {
+TEST(Roctx, IsUsedIfAProfilerHasOpenedIt) {
   ASSERT_NE(dlopen(kLibrary, RTLD_LAZY), nullptr) << dlerror();
   ranges();
   EXPECT_EQ(told(), "(matmul(add)(exp))");

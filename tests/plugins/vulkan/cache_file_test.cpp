@@ -59,7 +59,7 @@ TEST_F(CacheFileTest, DamageIsNoticed) {
   }
 }
 
-TEST_F(CacheFileTest, WhatOthersMayWriteToIsNotRead) {
+TEST_F(CacheFileTest, FilesOthersMayWriteAreNotRead) {
   for (const fs::path& each : {path(), folder_})
     for (const fs::perms who : {fs::perms::group_write, fs::perms::others_write}) {
       fs::permissions(each, who, fs::perm_options::add);
@@ -69,13 +69,13 @@ TEST_F(CacheFileTest, WhatOthersMayWriteToIsNotRead) {
     }
 }
 
-TEST_F(CacheFileTest, NothingIsWrittenWhereOthersMay) {
+TEST_F(CacheFileTest, NothingIsWrittenIntoFoldersOthersMayWrite) {
   fs::permissions(folder_, fs::perms::group_write, fs::perm_options::add);
   file("b.pipelines").write("more");
   EXPECT_FALSE(fs::exists(folder_ / "b.pipelines"));
 }
 
-TEST_F(CacheFileTest, WhatBelongsToSomebodyElseIsNotRead) {
+TEST_F(CacheFileTest, FilesOfOthersAreNotRead) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   for (const fs::path& each : {path(), folder_}) {
     ASSERT_EQ(chown(each.c_str(), 12345, 12345), 0);

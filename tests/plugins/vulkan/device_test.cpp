@@ -17,7 +17,7 @@ std::vector<float> counting(size_t n) {
   return values;
 }
 
-TEST(Vulkan, LargeTensorsGoThroughTheRingsWhole) {
+TEST(Vulkan, LargeTensorsPassThroughTheRings) {
   const int64_t n = (int64_t{40} << 20) / 4 + 3;  // 40 MB: both rings go round several times
   const auto values = counting(static_cast<size_t>(n));
   const Tensor there = to_gpu(from(values, {n}));

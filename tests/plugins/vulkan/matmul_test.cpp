@@ -89,7 +89,7 @@ TEST(Matmul, ThinOperandsInQuads) {
   }
 }
 
-TEST(Matmul, LayoutsAreReadWhereTheyLie) {
+TEST(Matmul, OperandsAreNotCopied) {
   const Array a = whole_numbers({3, 66, 50}, 7), b = whole_numbers({3, 50, 70}, 8);
   for (const DType dtype : {DType::F32, DType::BF16, DType::F64, DType::I16}) {
     expect_same(dtype, "transposed", [&](const Place& on) {

@@ -18,7 +18,7 @@ VkPhysicalDeviceMemoryProperties with(std::initializer_list<VkMemoryPropertyFlag
   return memory;
 }
 
-TEST(MemoryType, TheFirstThatHasWhatIsNeeded) {
+TEST(MemoryType, TakesTheFirstThatQualifies) {
   const auto memory = with({kVisible, kLocal, kLocal | kVisible, kVisible | kCached});
   EXPECT_EQ(choose_type(memory, kDeviceMemory, ~0U), 1U);
   EXPECT_EQ(choose_type(memory, kUploadMemory, ~0U), 0U);

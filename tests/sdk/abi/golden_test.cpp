@@ -94,7 +94,7 @@ TEST_P(Golden, ItsRefusalIsAStatus) {
   }
 }
 
-TEST_P(Golden, FillsWhatTheCoreAsksAndNoMore) {
+TEST_P(Golden, FillsOnlyWhatTheCoreAsksFor) {
   tn_device_info info{};
   info.struct_size = sizeof info;
   detail::check(tn_device_get_info(Device(device_of(name)).get(), &info));
@@ -117,7 +117,7 @@ TEST(Languages, AllAreTested) {
   if (!has("golden_rust")) GTEST_SKIP() << "no rustc here (Debian: rustc)";
 }
 
-TEST(NewerMinor, APluginThatNeedsItIsRefusedByName) {
+TEST(NewerMinor, RefusesAPluginThatNeedsIt) {
   try {
     load_plugin(built("golden_too_new"));
     FAIL() << "it needs a core of the next minor version";

@@ -134,7 +134,7 @@ TEST_P(Failing, TheAllocatorTriesAgain) {
 }
 
 // An error of the device met while the allocator waits is not lost: the next synchronise tells it.
-TEST_P(Failing, AnErrorThatTheAllocatorMeetsIsTold) {
+TEST_P(Failing, ErrorsInTheAllocatorAreReported) {
   { const Tensor cached = mul(start_, start_); }
   if (!caches()) GTEST_SKIP() << "the allocator is plain here: nothing is cached";
   control_->fails_later = "neg";

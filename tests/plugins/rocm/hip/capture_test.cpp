@@ -47,7 +47,7 @@ TEST(Graphs, ReplayInOrderWithTheStream) {
   }
 }
 
-TEST(Graphs, WhatIsRefusedDoesNotReachTheRuntime) {
+TEST(Graphs, RefusedWorkDoesNotReachTheRuntime) {
   const Device rocm("rocm:1");
   Tensor x = on(rocm, 1);
   const Graph graph = capture(rocm, [&] {

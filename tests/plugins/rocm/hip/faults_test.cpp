@@ -69,7 +69,7 @@ TEST_F(Faults, ALostDeviceIsATypedError) {
 }
 
 // As PyTorch does on the same thread.
-TEST_F(Faults, ADeviceThatAnotherFrameworkChoseIsChosenBack) {
+TEST_F(Faults, ChoosesItsDeviceAgainAfterAnotherFramework) {
   rt::use(0);
   ASSERT_EQ(hip().hipSetDevice(1), hipSuccess);
   rt::use(0);
