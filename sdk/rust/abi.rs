@@ -90,7 +90,7 @@ pub const TN_VALUE_DEVICE: u32 = 12;
 pub const TN_VALUE_GENERATOR: u32 = 13;
 pub const TN_VALUE_COMPLEX: u32 = 14;
 
-/// Borrowed UTF-8, not NUL-terminated. Valid for as long as the function that hands it over says. Frozen.
+/// Borrowed UTF-8 without a terminating NUL. Whoever passes it says how long it is valid. Frozen.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_str {
@@ -98,8 +98,8 @@ pub struct tn_str {
     pub size: u64,
 }
 
-/// Receives text piecewise; `ctx` is the caller's. Lets the library return text without passing ownership.
-/// Called on the thread of the call that takes it, before that call returns. \[thread-safe\]
+/// Receives text in pieces; `ctx` is the caller's. The library can return text this way without passing ownership. Called on the caller's
+/// thread, before the call returns. \[thread-safe\]
 pub type tn_write_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, chunk: tn_str)>;
 
 #[repr(C)]
@@ -184,18 +184,17 @@ pub struct tn_value {
     pub r#as: tn_value_as,
 }
 
-/// Hooks around every call; off, they cost one predictable branch.
+/// Hooks around every call. If off, they cost one predictable branch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_call_hooks {
     pub struct_size: u32,
     pub flags: u32,
     pub ctx: *mut c_void,
-    /// Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are
-    /// seen as well. May be NULL. \[thread-safe\]
+    /// Runs before the call; a non-NULL result stops it with that error. Also sees the calls of composite ops. May be NULL. \[thread-safe\]
     pub before: Option<unsafe extern "C" fn(ctx: *mut c_void, op: *const tn_op, args: *const tn_value, nargs: u32) -> *mut tn_status>,
-    /// After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views, "layer" for
-    /// what a layer computed. May be NULL. \[thread-safe\]
+    /// Runs after the kernel was enqueued. `provider` is as in tn_op_provider, or "core" for views, or "layer" for what a layer computed.
+    /// May be NULL. \[thread-safe\]
     pub after: Option<unsafe extern "C" fn(ctx: *mut c_void, op: *const tn_op, args: *const tn_value, nargs: u32, outs: *const *mut tn_tensor, nouts: u32, provider: tn_str)>,
 }
 
@@ -207,18 +206,18 @@ impl tn_call_hooks {
     };
 }
 
-/// A layer over the calls of a thread, which may compute them in the core's place: autocast, batching, quantisation. Since 1.1.
+/// A layer over the calls of a thread, which may compute them instead of the core: autocast, batching, quantisation. Since 1.1.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_call_layer {
     pub struct_size: u32,
     pub flags: u32,
     pub ctx: *mut c_void,
-    /// Fills outs\[0..nouts) with new references and sets *done to 1, or leaves the call to the layers below and the core. `args` are
-    /// checked and complete. What it calls itself goes to the layers below it, and is recorded for gradients as usual. An error ends
-    /// the call. May be NULL: calls pass. \[thread-safe\]
+    /// Either stores new references in outs\[0..nouts) and sets *done to 1, or leaves the call to the layers below and the core. `args` are
+    /// checked and complete. Its own calls go to the layers below and are recorded for gradients as usual. An error ends the call. NULL:
+    /// calls pass. \[thread-safe\]
     pub call: Option<unsafe extern "C" fn(ctx: *mut c_void, op: *const tn_op, args: *const tn_value, nargs: u32, outs: *mut *mut tn_tensor, nouts: u32, done: *mut u32) -> *mut tn_status>,
-    /// The same for tn_op_call_into: it writes into the tensors in `outs`. May be NULL: such calls pass. \[thread-safe\]
+    /// The same for tn_op_call_into: writes into the tensors in `outs`. NULL: such calls pass. \[thread-safe\]
     pub call_into: Option<unsafe extern "C" fn(ctx: *mut c_void, op: *const tn_op, args: *const tn_value, nargs: u32, outs: *const *mut tn_tensor, nouts: u32, done: *mut u32) -> *mut tn_status>,
 }
 
@@ -236,8 +235,8 @@ pub struct tn_offered_layer {
     /// "autocast"
     pub name: tn_str,
     pub layer: *const tn_call_layer,
-    /// How far a result under the layer may be from that without it, relative to the largest element of the latter; 0: the same bits.
-    /// Negative: the layer means something else (batching), and nothing is compared.
+    /// How far a result under the layer may be from the one without, relative to that one's largest element. 0: same bits. Negative: the
+    /// layer changes the meaning (batching), so nothing is compared.
     pub tolerance: f64,
 }
 
@@ -260,7 +259,7 @@ impl tn_layers {
     };
 }
 
-/// Properties of one device. Filled up to struct_size, which the caller sets. Strings live as long as the device.
+/// Properties of a device. The caller sets struct_size; no field beyond it is filled. Strings live as long as the device.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_device_info {
@@ -326,11 +325,11 @@ impl tn_memory_stats {
 pub struct tn_device_table {
     pub struct_size: u32,
     pub flags: u32,
-    /// How many devices there are; 0 with a reason is no error. `reason` has static storage. \[init\]
+    /// The number of devices; 0 with a reason is not an error. `reason` has static storage. \[init\]
     pub count: Option<unsafe extern "C" fn(this: *mut c_void, count: *mut u32, reason: *mut tn_str) -> *mut tn_status>,
-    /// Properties of a device below the count. \[thread-safe\]
+    /// Properties of the device with this index. \[thread-safe\]
     pub info: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, out: *mut tn_device_info) -> *mut tn_status>,
-    /// Waits for everything on the device; an asynchronous failure surfaces here. \[thread-safe\]
+    /// Waits for all work on the device, and reports asynchronous failures. \[thread-safe\]
     pub synchronize: Option<unsafe extern "C" fn(this: *mut c_void, index: u32) -> *mut tn_status>,
 }
 
@@ -347,22 +346,22 @@ impl tn_device_table {
 pub struct tn_memory_table {
     pub struct_size: u32,
     pub flags: u32,
-    /// Raw memory; the core caches. At least 64-byte aligned. *address is NULL where device memory has no address.
-    /// Errors: TN_OUT_OF_MEMORY. \[thread-safe\]
+    /// Allocates memory, aligned to at least 64 bytes; the core caches. *address is NULL if device memory has no address. Errors:
+    /// TN_OUT_OF_MEMORY. \[thread-safe\]
     pub allocate: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, bytes: u64, buffer: *mut *mut c_void, address: *mut *mut c_void) -> *mut tn_status>,
-    /// After the work that uses the buffer was waited for. \[thread-safe\]
+    /// Called after the work that uses the buffer has been waited for. \[thread-safe\]
     pub free: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, buffer: *mut c_void)>,
     /// Pinned host memory for transfers; optional. \[thread-safe\]
     pub host_allocate: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, bytes: u64, address: *mut *mut c_void) -> *mut tn_status>,
-    /// Of what host_allocate gave. \[thread-safe\]
+    /// Frees what host_allocate returned. \[thread-safe\]
     pub host_free: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, address: *mut c_void)>,
-    /// Copies of bytes. Host memory may be reused by the caller when copy_in returns. \[stream-ordered\]
+    /// Copy bytes. The caller may reuse its host memory when copy_in returns. \[stream-ordered\]
     pub copy_in: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, stream: *mut c_void, src: *const c_void, buffer: *mut c_void, offset: u64, bytes: u64) -> *mut tn_status>,
     /// Complete after synchronize. \[stream-ordered\]
     pub copy_out: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, stream: *mut c_void, buffer: *mut c_void, offset: u64, dst: *mut c_void, bytes: u64) -> *mut tn_status>,
     /// The ranges may overlap. \[stream-ordered\]
     pub copy_within: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, stream: *mut c_void, src: *mut c_void, src_offset: u64, dst: *mut c_void, dst_offset: u64, bytes: u64) -> *mut tn_status>,
-    /// Between two devices of this type, on the source's stream; optional. \[stream-ordered\]
+    /// Copies between two devices of this type, on the source's stream; optional. \[stream-ordered\]
     pub copy_peer: Option<unsafe extern "C" fn(this: *mut c_void, src_index: u32, src: *mut c_void, src_offset: u64, dst_index: u32, dst: *mut c_void, dst_offset: u64, bytes: u64, stream: *mut c_void) -> *mut tn_status>,
     /// Repeats a pattern of 1, 2, 4 or 8 bytes. \[stream-ordered\]
     pub fill: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, stream: *mut c_void, buffer: *mut c_void, offset: u64, bytes: u64, pattern: *const c_void, pattern_size: u32) -> *mut tn_status>,
@@ -381,25 +380,25 @@ impl tn_memory_table {
 pub struct tn_stream_table {
     pub struct_size: u32,
     pub flags: u32,
-    /// A queue whose work runs in order. \[thread-safe\]
+    /// Creates a queue whose work runs in order. \[thread-safe\]
     pub create: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, stream: *mut *mut c_void) -> *mut tn_status>,
-    /// Of a stream with nothing left to do. \[thread-safe\]
+    /// The stream has no work left. \[thread-safe\]
     pub destroy: Option<unsafe extern "C" fn(this: *mut c_void, stream: *mut c_void)>,
-    /// Waits for what was enqueued before the call; an asynchronous failure surfaces here. \[thread-safe\]
+    /// Waits for everything enqueued before the call, and reports asynchronous failures. \[thread-safe\]
     pub synchronize: Option<unsafe extern "C" fn(this: *mut c_void, stream: *mut c_void) -> *mut tn_status>,
-    /// A mark in a stream, not yet recorded. \[thread-safe\]
+    /// Creates an event, not recorded yet. \[thread-safe\]
     pub event_create: Option<unsafe extern "C" fn(this: *mut c_void, index: u32, event: *mut *mut c_void) -> *mut tn_status>,
-    /// Of an event that no stream waits for. \[thread-safe\]
+    /// No stream waits for the event. \[thread-safe\]
     pub event_destroy: Option<unsafe extern "C" fn(this: *mut c_void, event: *mut c_void)>,
-    /// The event is done when all work before it is. \[stream-ordered\]
+    /// The event is reached when all earlier work is done. \[stream-ordered\]
     pub event_record: Option<unsafe extern "C" fn(this: *mut c_void, event: *mut c_void, stream: *mut c_void) -> *mut tn_status>,
-    /// Later work on the stream waits for the event, which another stream may have recorded. \[stream-ordered\]
+    /// Later work on the stream waits for the event, which may have been recorded on another stream. \[stream-ordered\]
     pub event_wait: Option<unsafe extern "C" fn(this: *mut c_void, event: *mut c_void, stream: *mut c_void) -> *mut tn_status>,
-    /// *done: 1 when it was reached, or never recorded. Does not wait. \[thread-safe\]
+    /// *done: 1 if the event was reached or never recorded. Does not wait. \[thread-safe\]
     pub event_query: Option<unsafe extern "C" fn(this: *mut c_void, event: *mut c_void, done: *mut u32) -> *mut tn_status>,
-    /// Waits until the event was reached. \[thread-safe\]
+    /// Waits until the event is reached. \[thread-safe\]
     pub event_synchronize: Option<unsafe extern "C" fn(this: *mut c_void, event: *mut c_void) -> *mut tn_status>,
-    /// Time on the device between two events that were reached. \[thread-safe\]
+    /// The device time between two events that were reached. \[thread-safe\]
     pub event_elapsed: Option<unsafe extern "C" fn(this: *mut c_void, start: *mut c_void, end: *mut c_void, seconds: *mut f64) -> *mut tn_status>,
 }
 
@@ -438,8 +437,8 @@ pub struct tn_grad_call {
     _opaque: [u8; 0],
 }
 
-/// The canonical iteration space of an elementwise or reducing op: dimensions of size 1 are gone, those that can be merged
-/// are merged, so operands that lie alike without gaps give one dimension. Operand order: outputs, then tensor inputs in schema order.
+/// The canonical iteration space of an elementwise or reducing op. Dimensions of size 1 are removed, and dimensions are merged where
+/// possible, so contiguous operands of one layout have one dimension. Order of operands: outputs, then tensor inputs in schema order.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_loop {
@@ -463,10 +462,10 @@ impl tn_loop {
     };
 }
 
-/// One call of a kernel, already canonical: dtypes promoted, shapes broadcast, defaults filled, outputs allocated.
-/// The call and all it points to live until run returns, but for the memory of views and scratch: that is good for all work which run
-/// put on call->stream. Work on other streams must be joined to it before run returns. Nothing but the memory of outputs, scratch
-/// and arguments marked '!' may be written.
+/// A call of a kernel in canonical form: dtypes promoted, shapes broadcast, defaults filled in, outputs allocated. The call and
+/// everything it points to live until run returns; the memory of views and scratch stays valid for all work that run enqueues on
+/// call->stream. Work on other streams must be joined to it before run returns. A kernel may only write to outputs, scratch and arguments
+/// marked '!'.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_call {
@@ -507,19 +506,19 @@ pub struct tn_kernel {
     pub flags: u32,
     /// schema with revision, as in the op table: "softmax(Tensor x, int dim) -> Tensor @1"
     pub op: tn_str,
-    /// mask over the dtype of the first tensor input (after promotion), or of the output where there is none
+    /// mask for the dtype of the first tensor input (after promotion), or of the output if there is none
     pub dtypes: u64,
-    /// the highest that supports the call wins
+    /// of the kernels that support a call, the one with the highest priority runs
     pub priority: i32,
     pub reserved: u32,
-    /// Optional. Metadata only, pure and truthful. \[thread-safe\]
+    /// Optional. Only reads metadata, and always gives the same answer. \[thread-safe\]
     pub supports: Option<unsafe extern "C" fn(this: *mut c_void, call: *const tn_call, yes: *mut u32) -> *mut tn_status>,
-    /// Optional, with release. What can be made once per shapes, strides, dtypes and attributes;
-    /// the core caches plans. \[thread-safe\]
+    /// Optional, with release. Makes what only depends on shapes, strides, dtypes and attributes; the core caches these plans.
+    /// \[thread-safe\]
     pub prepare: Option<unsafe extern "C" fn(this: *mut c_void, call: *const tn_call, plan: *mut *mut c_void) -> *mut tn_status>,
     /// Optional. Bytes of scratch memory that run needs. \[thread-safe\]
     pub scratch_size: Option<unsafe extern "C" fn(this: *mut c_void, call: *const tn_call, plan: *mut c_void) -> u64>,
-    /// Enqueues the work on call->stream and returns. One plan may run on several threads at once. \[stream-ordered\]
+    /// Enqueues the work on call->stream and returns. Several threads may run one plan at once. \[stream-ordered\]
     pub run: Option<unsafe extern "C" fn(this: *mut c_void, plan: *mut c_void, call: *const tn_call) -> *mut tn_status>,
     /// Frees a plan that no call uses any more. \[thread-safe\]
     pub release: Option<unsafe extern "C" fn(this: *mut c_void, plan: *mut c_void)>,
@@ -535,7 +534,7 @@ impl tn_kernel {
     };
 }
 
-/// Shape and dtype of one result of a new op; the core sets struct_size, the plugin the rest.
+/// Shape and dtype of one result of a new op. The core sets struct_size, the plugin the rest.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_result {
@@ -559,13 +558,13 @@ impl tn_result {
 pub struct tn_op_def {
     pub struct_size: u32,
     pub flags: u32,
-    /// "name(Tensor x, float a=1.0) -> Tensor @1"; names with a dot are kept for third parties: "acme.swish"
+    /// "name(Tensor x, float a=1.0) -> Tensor @1"; names with a dot are reserved for third parties: "acme.swish"
     pub schema: tn_str,
     pub this: *mut c_void,
-    /// Fills *results\[0\] to *results\[n - 1\] from the arguments' metadata (views without data). NULL: as form and promotion say; of a
-    /// plain op like the first tensor. With another form results are filled in before, and only their dtype may change. \[thread-safe\]
+    /// Fills *results\[0\] to *results\[n - 1\] from the arguments' metadata (views without data). NULL: form and promotion decide; a plain op
+    /// is like the first tensor. With another form, results are already filled in, and only their dtype may change. \[thread-safe\]
     pub infer: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, results: *const *mut tn_result, nresults: u32) -> *mut tn_status>,
-    /// Computes the op with other ops; the core differentiates it when there is no gradient. Optional. \[thread-safe\]
+    /// Computes the op with other ops. Without a gradient, the core differentiates this. Optional. \[thread-safe\]
     pub decompose: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, outs: *mut *mut tn_tensor, nouts: u32) -> *mut tn_status>,
     /// Sets gradients through the host's grad_* functions, computed with other ops. Optional. \[thread-safe\]
     pub gradient: Option<unsafe extern "C" fn(this: *mut c_void, call: *mut tn_grad_call) -> *mut tn_status>,
@@ -577,12 +576,11 @@ pub struct tn_op_def {
     pub form: u32,
     /// TN_OP_AS_GIVEN, …_COMMON, …_FRACTION. Since 1.1
     pub promotion: u32,
-    /// Narrows saved_inputs and saved_outputs, which *inputs and *outputs hold, to what the
-    /// gradient of this call reads: fewer tensors are kept. `needed`: mask of the arguments that
-    /// want a gradient. `args` as decompose gets them. Optional. Since 1.1. \[thread-safe\]
+    /// Narrows saved_inputs and saved_outputs, which *inputs and *outputs hold, to what the gradient of this call reads, so that fewer
+    /// tensors are kept. `needed`: mask of the arguments that want a gradient. `args` as in decompose. Optional. Since 1.1. \[thread-safe\]
     pub saves: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, needed: u64, inputs: *mut u64, outputs: *mut u64)>,
-    /// How many entries the last result has, where the schema says that it is a list ("-> Tensor\[\] parts"). Results that lie before it come
-    /// first everywhere, its entries follow; in saved_outputs they share its bit. `args` as infer gets them. Since 1.1. \[thread-safe\]
+    /// The number of entries in the last result, if the schema says it is a list ("-> Tensor\[\] parts"). Everywhere, the other results come
+    /// first and the entries follow; in saved_outputs they share one bit. `args` as in infer. Since 1.1. \[thread-safe\]
     pub count: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, entries: *mut u32) -> *mut tn_status>,
 }
 
@@ -602,24 +600,24 @@ pub struct tn_host {
     pub flags: u32,
     pub abi_major: u32,
     pub abi_minor: u32,
-    /// Statuses are made by the host, so they outlive the plugin. \[thread-safe\]
+    /// The host makes statuses, so they outlive the plugin. \[thread-safe\]
     pub make_status: Option<unsafe extern "C" fn(code: u32, message: tn_str) -> *mut tn_status>,
     /// TN_OK for NULL. \[thread-safe\]
     pub status_code: Option<unsafe extern "C" fn(status: *const tn_status) -> u32>,
     /// Valid until the status is released; empty for NULL. \[thread-safe\]
     pub status_message: Option<unsafe extern "C" fn(status: *const tn_status) -> tn_str>,
-    /// For a status that another slot of this table returned; NULL is allowed. \[thread-safe\]
+    /// For a status from another slot of this table; NULL is allowed. \[thread-safe\]
     pub status_release: Option<unsafe extern "C" fn(status: *mut tn_status)>,
     /// level 0 debug, 1 info, 2 warning, 3 error. \[thread-safe\]
     pub log: Option<unsafe extern "C" fn(level: u32, message: tn_str)>,
-    /// Registration, during start. `plugin` is the token start was given. Tables are copied. \[init\]
+    /// Registration, during start. `plugin` is the token that start received. Tables are copied. \[init\]
     pub register_device_type: Option<unsafe extern "C" fn(plugin: *mut c_void, r#type: *const tn_device_type) -> *mut tn_status>,
-    /// Kernels for the devices named `device` ("cpu" for the host's). `stride` is sizeof(tn_kernel). All or nothing; the error
-    /// names the kernel. A kernel of a third party's op ("acme.swish") may come before the op: it waits. \[init\]
+    /// Kernels for the devices named `device` ("cpu" for the host's). `stride` is sizeof(tn_kernel). Registers all or none; the error names
+    /// the kernel. A kernel for a third party's op ("acme.swish") may come before that op: it waits. \[init\]
     pub register_kernels: Option<unsafe extern "C" fn(plugin: *mut c_void, device: tn_str, kernels: *const tn_kernel, count: u32, stride: u32) -> *mut tn_status>,
-    /// A new op, in service once start has succeeded. "()" for results: it writes into arguments ("Tensor! x") alone. \[init\]
+    /// A new op, available once start has succeeded. Results "()": it only writes to arguments ("Tensor! x"). \[init\]
     pub register_op: Option<unsafe extern "C" fn(plugin: *mut c_void, op: *const tn_op_def) -> *mut tn_status>,
-    /// For a kernel whose output shape depends on data: allocates output `index`; *out lives as long as the call. \[thread-safe\]
+    /// For a kernel whose output shape depends on data: allocates output `index`. *out lives as long as the call. \[thread-safe\]
     pub make_output: Option<unsafe extern "C" fn(call: *const tn_call, index: u32, ndim: u32, shape: *const i64, out: *mut *const tn_view) -> *mut tn_status>,
     /// Ops and tensors, for decompositions and gradients: as tn_op_find and its like. \[thread-safe\]
     pub op_find: Option<unsafe extern "C" fn(name: tn_str) -> *const tn_op>,
@@ -631,20 +629,20 @@ pub struct tn_host {
     pub tensor_release: Option<unsafe extern "C" fn(tensor: *mut tn_tensor)>,
     /// As tn_tensor_view. \[thread-safe\]
     pub tensor_view: Option<unsafe extern "C" fn(tensor: *const tn_tensor) -> *const tn_view>,
-    /// Inside tn_op_def.gradient, on its thread. Results are borrowed, valid during the callback; NULL where there is none.
-    /// The gradient of a result. \[thread-safe\]
+    /// For tn_op_def.gradient, on its thread. Results are borrowed and valid during the callback; NULL if there is none. The gradient of a
+    /// result. \[thread-safe\]
     pub grad_output: Option<unsafe extern "C" fn(call: *mut tn_grad_call, result: u32) -> *mut tn_tensor>,
-    /// An argument of saved_inputs. \[thread-safe\]
+    /// An argument in saved_inputs. \[thread-safe\]
     pub grad_saved_input: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32) -> *mut tn_tensor>,
-    /// A result of saved_outputs. \[thread-safe\]
+    /// A result in saved_outputs. \[thread-safe\]
     pub grad_saved_output: Option<unsafe extern "C" fn(call: *mut tn_grad_call, result: u32) -> *mut tn_tensor>,
-    /// An attribute, as it was given. \[thread-safe\]
+    /// An attribute, as the caller gave it. \[thread-safe\]
     pub grad_arg: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32) -> *const tn_value>,
-    /// 1 when the argument wants a gradient. \[thread-safe\]
+    /// 1 if the argument wants a gradient. \[thread-safe\]
     pub grad_needed: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32) -> u32>,
-    /// Gives the gradient of an argument; takes its own reference. \[thread-safe\]
+    /// Sets the gradient of an argument; takes its own reference. \[thread-safe\]
     pub grad_set: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32, grad: *mut tn_tensor) -> *mut tn_status>,
-    /// Optional interfaces of the host by name and revision; NULL when there is none. \[thread-safe\]
+    /// Optional interfaces of the host by name and revision; NULL if there is none. \[thread-safe\]
     pub get_interface: Option<unsafe extern "C" fn(name: tn_str, revision: u32) -> *const c_void>,
     /// As tn_op_call_into. Since 1.1. \[thread-safe\]
     pub op_call_into: Option<unsafe extern "C" fn(op: *const tn_op, args: *const tn_value, nargs: u32, outs: *const *mut tn_tensor, nouts: u32) -> *mut tn_status>,
@@ -654,19 +652,19 @@ pub struct tn_host {
     pub call_layer_pop: Option<unsafe extern "C" fn(layer: *const tn_call_layer) -> *mut tn_status>,
     /// As tn_backward_on_end. Since 1.1. \[thread-safe\]
     pub backward_on_end: Option<unsafe extern "C" fn(done: Option<unsafe extern "C" fn(ctx: *mut c_void) -> *mut tn_status>, ctx: *mut c_void, destroy: Option<unsafe extern "C" fn(ctx: *mut c_void)>) -> *mut tn_status>,
-    /// As tn_plugin_interface: what another plugin offers. Since 1.1. \[thread-safe\]
+    /// As tn_plugin_interface: an interface of another plugin. Since 1.1. \[thread-safe\]
     pub plugin_interface: Option<unsafe extern "C" fn(id: tn_str, name: tn_str, revision: u32, out: *mut *const c_void) -> *mut tn_status>,
     /// As tn_op_result_count. Since 1.1. \[thread-safe\]
     pub op_result_count: Option<unsafe extern "C" fn(op: *const tn_op, args: *const tn_value, nargs: u32, out: *mut u32) -> *mut tn_status>,
-    /// Inside tn_op_def.gradient: how many results the call had, entries of a list counted. Since 1.1. \[thread-safe\]
+    /// For tn_op_def.gradient: the number of results of the call, counting the entries of a list. Since 1.1. \[thread-safe\]
     pub grad_result_count: Option<unsafe extern "C" fn(call: *mut tn_grad_call) -> u32>,
-    /// How many entries a list of tensors had; 1 for a tensor, 0 for anything else. Since 1.1. \[thread-safe\]
+    /// The number of entries in a list of tensors; 1 for a tensor, 0 for anything else. Since 1.1. \[thread-safe\]
     pub grad_entry_count: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32) -> u32>,
-    /// As grad_saved_input, of an entry of a list. Since 1.1. \[thread-safe\]
+    /// As grad_saved_input, for an entry of a list. Since 1.1. \[thread-safe\]
     pub grad_saved_entry: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32, entry: u32) -> *mut tn_tensor>,
-    /// As grad_needed, of an entry of a list. Since 1.1. \[thread-safe\]
+    /// As grad_needed, for an entry of a list. Since 1.1. \[thread-safe\]
     pub grad_entry_needed: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32, entry: u32) -> u32>,
-    /// As grad_set, of an entry of a list. Since 1.1. \[thread-safe\]
+    /// As grad_set, for an entry of a list. Since 1.1. \[thread-safe\]
     pub grad_set_entry: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32, entry: u32, grad: *mut tn_tensor) -> *mut tn_status>,
     /// As tn_storage_track. Since 1.1. \[thread-safe\]
     pub storage_track: Option<unsafe extern "C" fn(tensor: *mut tn_tensor) -> *mut tn_status>,
@@ -689,7 +687,7 @@ impl tn_host {
 #[derive(Clone, Copy)]
 pub struct tn_plugin {
     pub struct_size: u32,
-    /// built for
+    /// what it was built for
     pub abi_major: u32,
     pub abi_minor: u32,
     /// refuses older hosts
@@ -697,13 +695,13 @@ pub struct tn_plugin {
     /// "cpu"; third parties use reverse DNS
     pub id: tn_str,
     pub version: tn_str,
-    /// `plugin` is the token for registration; `directory` is where the library lies, valid during the call. \[init\]
+    /// `plugin` is the token for registration; `directory`, valid during the call, contains the library. \[init\]
     pub start: Option<unsafe extern "C" fn(host: *const tn_host, plugin: *mut c_void, directory: tn_str, state: *mut *mut c_void) -> *mut tn_status>,
-    /// No call comes in any more; waits for what is running. \[init\]
+    /// No further call will come in; waits for what is running. \[init\]
     pub quiesce: Option<unsafe extern "C" fn(state: *mut c_void) -> *mut tn_status>,
-    /// Frees `state`; nothing of the plugin is called afterwards until it is started anew. \[init\]
+    /// Frees `state`. Nothing of the plugin is called until it is started again. \[init\]
     pub stop: Option<unsafe extern "C" fn(state: *mut c_void)>,
-    /// Optional interfaces of the plugin ("tn.layers", "tn.collective", "tn.profiler"); NULL when there is none. \[thread-safe\]
+    /// Optional interfaces of the plugin ("tn.layers", "tn.collective", "tn.profiler"); NULL if there is none. \[thread-safe\]
     pub get_interface: Option<unsafe extern "C" fn(state: *mut c_void, name: tn_str, revision: u32) -> *const c_void>,
 }
 
@@ -715,8 +713,8 @@ impl tn_plugin {
     };
 }
 
-/// The only symbol a plugin exports: pure, repeatable, callable before anything is started. *out has static storage. It has no
-/// means to make a status yet, so it returns NULL; a plugin that cannot run here says why in start. \[thread-safe\]
+/// The only symbol a plugin exports: pure, repeatable, callable before anything is started. *out has static storage. It cannot make a
+/// status yet, so it returns NULL; a plugin that cannot run here says why in start. \[thread-safe\]
 pub type tn_plugin_query_fn = Option<unsafe extern "C" fn(host_major: u32, host_minor: u32, out: *mut *const tn_plugin) -> *mut tn_status>;
 
 const _: () = assert!(core::mem::size_of::<tn_str>() == 16 && core::mem::align_of::<tn_str>() == 8);

@@ -183,7 +183,6 @@ def get_lr(it, warmup=2, decay=10, lr=1e-2, min_lr=1e-3):
 
 torch.manual_seed(1337)
 torch.backends.cuda.matmul.allow_tf32 = True
-torch.backends.cudnn.allow_tf32 = True
 device = 'cuda' if torch.cuda.is_available() else 'cpu'
 device_type = 'cuda' if 'cuda' in device else 'cpu'
 ptdtype = {'float32': torch.float32, 'bfloat16': torch.bfloat16, 'float16': torch.float16}['float32']
