@@ -25,7 +25,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 struct Layer {
   Layer(int64_t features, int64_t hidden, DType dtype, Device device, uint64_t seed = 7) {
     Generator generator(seed);
-    const auto uniform = [&](std::vector<int64_t> shape) {
+    const auto uniform = [&](const std::vector<int64_t>& shape) {
       return (rand(shape, DType::F64, {}, generator) - 0.5).to(dtype).to(device);
     };
     weights = std::vector<Tensor>{uniform({4 * hidden, features}), uniform({4 * hidden, hidden}),
@@ -185,7 +185,7 @@ TEST_F(Lstm, EachWeightHasItsGradient) {
 
 // ---- The cell -----------------------------------------------------------------------------------------------------------------
 
-Tensor points(std::vector<int64_t> shape, double first) {
+Tensor points(const std::vector<int64_t>& shape, double first) {
   int64_t n = 1;
   for (const int64_t size : shape) n *= size;
   return (arange(0, n, 1, {DType::F64}) * 0.37 + first).reshape(shape);

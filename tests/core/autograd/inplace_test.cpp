@@ -51,8 +51,7 @@ TEST(InPlace, SavedTensorsAreWatched) {
   w.add_(1);
   EXPECT_ERROR(y.backward(),
                "[mul] a tensor needed for the gradient was changed in place after it was saved",
-               ("version " + std::to_string(saved_at + 2)).c_str(),
-               ("saved at " + std::to_string(saved_at)).c_str());
+               "version " + std::to_string(saved_at + 2), "saved at " + std::to_string(saved_at));
   const Tensor e = exp(x);
   e.detach().zero_();
   EXPECT_ERROR(e.sum().backward(), "[exp]", "changed in place");

@@ -15,7 +15,7 @@ Outcome add(tn_dtype dtype) {
   std::memcpy(tn_tensor_data(x), zeros, dtype == TN_DTYPE_F64 ? 24 : 12);
   tn_value args[2] = {{TN_VALUE_TENSOR, 0, {}}, {TN_VALUE_TENSOR, 0, {}}};
   args[0].as.tensor = args[1].as.tensor = x;
-  const Outcome outcome = take(tn_op_call(tn_op_find(str("add")), args, 2, &sum, 1));
+  Outcome outcome = take(tn_op_call(tn_op_find(str("add")), args, 2, &sum, 1));
   tn_tensor_release(sum);
   tn_tensor_release(x);
   return outcome;

@@ -62,7 +62,9 @@ TEST(Stream, UnpackingTooMuchIsRefused) {
   // A plain file is as large as it is.
   EXPECT_EQ(read_csv(scratch.write("x", text), {.max_unpacked = 1}).rows, 20'000);
   // An IDX header says how much is unpacked: the rest of a bomb stays packed.
-  const std::string bomb = gzip(std::string("\0\0\x8\1\0\0\0\4", 8) + std::string(50'000'000, 'x'));
+  std::string unpacked("\0\0\x8\1\0\0\0\4", 8);
+  unpacked.resize(50'000'000, 'x');
+  const std::string bomb = gzip(unpacked);
   EXPECT_NE(error_of([&] {
               read_idx(scratch.write("bomb.gz", bomb));
             }).find("byte 13: bytes behind the elements"),

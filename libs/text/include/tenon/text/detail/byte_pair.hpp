@@ -18,7 +18,12 @@ inline BytePair::BytePair(BytePairModel model, const std::string& where)
                                     .append("\", is there already"));
   for (size_t i = 0; i < model.merges.size(); ++i) {
     const std::string& pair = model.merges[i];
-    const std::string line = where + ": merge " + std::to_string(i) + ", \"" + pair + '"';
+    const std::string line = std::string(where)
+                                 .append(": merge ")
+                                 .append(std::to_string(i))
+                                 .append(", \"")
+                                 .append(pair)
+                                 .append("\"");
     const size_t space = pair.find(' ');
     if (space == std::string::npos) throw Error(TN_DATA_LOSS, line + ": no space between its two");
     const std::string left = pair.substr(0, space), right = pair.substr(space + 1);
