@@ -19,7 +19,7 @@ struct Parameter {
   char* data[kMaxLists];
 };
 
-// The parameters of a call. Where layouts differ, copies stand in, which finish() writes back.
+// The parameters of a call. For what lies otherwise than its parameter, or with gaps, copies stand in, which finish() writes back.
 class StepLists {
  public:
   // `lists` are argument indices; those with `written` false are only read.
@@ -30,7 +30,7 @@ class StepLists {
 
  private:
   struct Copy {
-    const tn_view* view;
+    const tn_view *view, *param;
     std::unique_ptr<char[]> bytes;
     bool written;
   };
