@@ -93,7 +93,7 @@ TN_OP(elu) = {
     .gradient = &gradient::elu,
 };
 
-// x > 0: dx, otherwise α·eˣ·dx; the exponent is cut at 0, so that the side not taken stays finite
+// x > 0: dx, otherwise α·eˣ·dx; the exponent is clamped to 0, so that the branch not taken stays finite
 TN_GRADIENT(elu, {.always = in_(arg::x)}) {
   const Tensor x = c.in(arg::x), g = c.grad();
   c.set(arg::x, where(greater(x, 0), g, g * (exp(minimum(x, 0)) * c.real(arg::alpha))));
@@ -269,7 +269,7 @@ TN_OP(log_sigmoid) = {
     .decompose = &decomposition::log_sigmoid,
 };
 
-// −ln(1+e^−x); beyond 40 even f64 does not see the difference to a line
+// −ln(1+e^−x); beyond 40 it equals the straight line even in f64
 TN_DECOMPOSE(log_sigmoid) { out[0] = -softplus(-in.tensor(arg::x), 1.0, 40.0); }
 
 TN_OP(gelu_backward) = {
@@ -317,7 +317,7 @@ TN_OP(silu_backward) = {
     .decompose = &decomposition::silu_backward,
 };
 
-// Of leaky_relu_backward and hardswish_backward, too.
+// The rule of leaky_relu_backward and hardswish_backward as well.
 TN_RULE(silu_backward, silu_backward,
         {.dtypes = "promoted; real and bool; integers and bool give f32",
          .shapes = "broadcast",

@@ -1,5 +1,5 @@
 // Attention.
-// The statistic lse is f32 where q is f16 or bf16, of q's dtype otherwise.
+// The statistic lse is f32 if q is f16 or bf16, otherwise of q's dtype.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// What is added to scores, or allows them, where it is given.
+// Checks an optional mask, which is either added to the scores or, as bool, says which are allowed.
 void check_mask(Frame& frame, uint32_t i, std::span<const int64_t> scores, tn_dtype dtype) {
   if (!frame.has(i)) return;
   const tn_tensor& m =
@@ -21,8 +21,8 @@ void check_mask(Frame& frame, uint32_t i, std::span<const int64_t> scores, tn_dt
   if (m.dtype() != TN_DTYPE_BOOL) frame.cast(i, dtype);
 }
 
-// q (B, H, L, E), k (B, K, S, E) and v (B, K, S, F), and what broadcasts to (B, H, L, S) as a mask; arguments of the op whose
-// `arg` it is. Gives their dtype.
+// Checks q (B, H, L, E), k (B, K, S, E), v (B, K, S, F) and a mask that broadcasts to (B, H, L, S), and returns their dtype. `arg` names
+// the op's arguments.
 template <class arg>
 tn_dtype queries_keys_values(Frame& frame) {
   for (const uint32_t i : {arg::q, arg::k, arg::v}) {
@@ -43,7 +43,7 @@ tn_dtype queries_keys_values(Frame& frame) {
   return dtype;
 }
 
-// qkv (B, L, 3, H, E) with its mask. Gives its dtype.
+// Checks qkv (B, L, 3, H, E) and its mask, and returns the dtype.
 template <class arg>
 tn_dtype packed(Frame& frame) {
   const tn_tensor& qkv = operand(frame, arg::qkv, TN_MASK_FLOAT, "a floating-point dtype");
@@ -55,7 +55,7 @@ tn_dtype packed(Frame& frame) {
   return qkv.dtype();
 }
 
-// Of qkv: of y, and of lse.
+// The shapes that qkv gives y and lse.
 Dims packed_output(const tn_tensor& qkv) {
   const int64_t* n = qkv.shape();
   return Dims{{{n[0], n[1], n[3], n[4]}}};
@@ -76,9 +76,9 @@ Dims output_shape(const tn_tensor& q, const tn_tensor& v) {
   return shape;
 }
 
-// By its definition, Vaswani et al. 2017, eq. 1; for the decompositions and for the gradient to the mask.
+// Attention by its definition (Vaswani et al. 2017, eq. 1), for the decompositions and for the gradient of the mask.
 struct Attention {
-  Tensor q, k, v, mask;  // k and v have q's heads
+  Tensor q, k, v, mask;  // k and v with one head for each of q's
   bool causal;
   double scale;
 
@@ -90,7 +90,7 @@ struct Attention {
     if (!causal) return s;
     return where(tril(full({s.shape(2), s.shape(3)}, true, DType::Bool, s.device())), s, -INFINITY);
   }
-  // e^(s − lse); 0 in rows where all is forbidden
+  // e^(s − lse); 0 in rows where everything is forbidden
   static Tensor weights(const Tensor& scores, const Tensor& lse) {
     return exp(scores - unsqueeze(where(lse == -INFINITY, 0, lse), -1));
   }
@@ -120,7 +120,7 @@ Attention make_attention(const Tensor& q, const Tensor& k, const Tensor& v, cons
   return {wide(q), for_heads(wide(k), heads), for_heads(wide(v), heads), mask, causal, scale};
 }
 
-// Where none was given.
+// The scale if none was given.
 double default_scale(const Tensor& q) {
   return 1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.shape(3), 1)));
 }
@@ -167,7 +167,7 @@ TN_RULE(
   frame.result(arg::result::lse, statistic(dtype), frame.tensor(arg::q).sizes().first(3));
 }
 
-// y = softmax(scale·q·kᵀ + mask)·v; the fused op gives q's, k's and v's, and the mask's is that of the scores
+// y = softmax(scale·q·kᵀ + mask)·v; the fused op gives the gradients of q, k and v; that of the mask is the scores' gradient
 TN_GRADIENT(attention, {.always = in_(arg::q) | in_(arg::k) | in_(arg::v) | in_(arg::mask) |
                                   out_(arg::result::y) | out_(arg::result::lse)}) {
   const Tensor q = c.in(arg::q), k = c.in(arg::k), v = c.in(arg::v), mask = c.in(arg::mask),
@@ -253,7 +253,7 @@ TN_RULE(attention_packed, attention_packed,
   frame.result(arg::result::lse, statistic(dtype), packed_rows(qkv));
 }
 
-// As in attention; q's, k's and v's lie in one tensor
+// as attention, with q, k and v in one tensor
 TN_GRADIENT(attention_packed, {.always = in_(arg::qkv) | in_(arg::mask) | out_(arg::result::y) |
                                          out_(arg::result::lse)}) {
   const Tensor qkv = c.in(arg::qkv), mask = c.in(arg::mask), y = c.out(arg::result::y),

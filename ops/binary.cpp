@@ -6,8 +6,8 @@
 
 namespace {
 
-// pow of integers: a negative number has no whole result. Of a tensor of exponents only the kernel
-// knows the values: it gives 0, or ±1 where the base is ±1.
+// An integer to a negative power is no integer. The exponents of a tensor are known to the kernel only, which gives 0, or ±1 if the
+// base is ±1.
 void require_whole_power(const Frame& frame, tn_dtype dtype) {
   const tn_value& exponent = frame.arg(arg::pow::y);
   if (exponent.tag == TN_VALUE_INT && exponent.as.i < 0)
@@ -26,7 +26,7 @@ Tensor power_gradient(const Tensor& g, const Tensor& x, std::complex<double> n) 
   return g * conj_of(mul(pow(x, lower), n));
 }
 
-// The larger (or smaller) operand takes the gradient, equal ones share it.
+// The larger (or smaller) operand takes the gradient; equal ones share it.
 void share_extremum(GradCall& c, bool larger) {
   using arg = tenon::arg::maximum;
   const Value x(c, arg::x), y(c, arg::y);
@@ -112,7 +112,7 @@ TN_OP(div) = {
     .gradient = &gradient::div,
 };
 
-// Of sigmoid_backward and tanh_backward the operands are g and y.
+// For sigmoid_backward and tanh_backward the operands are g and y.
 TN_RULE(binary_float, div,
         {.dtypes = "promoted; integers and bool give f32",
          .shapes = "broadcast",
@@ -187,7 +187,7 @@ TN_RULE(pow, pow,
   binary(frame, dtype);
 }
 
-// d(x^y) = y·x^(y−1)·dx + x^y·ln x·dy; 0 to x where y = x = 0, and to y where x = 0 and Re y ≥ 0
+// d(x^y) = y·x^(y−1)·dx + x^y·ln x·dy; 0 to x if y = x = 0, and to y if x = 0 and Re y ≥ 0
 TN_GRADIENT(pow, {.if_needs = {in_(arg::x) | in_(arg::y), in_(arg::x) | in_(arg::y) | out_(0)}}) {
   const Value x(c, arg::x), y(c, arg::y);
   const Tensor g = c.grad();
@@ -224,7 +224,7 @@ TN_RULE(extremum, maximum,
   binary(frame, dtype);
 }
 
-// the larger operand takes dx, equal ones half each
+// the larger operand takes dx; equal ones take half each
 TN_GRADIENT(maximum, {.always = in_(arg::x) | in_(arg::y)}) { share_extremum(c, true); }
 
 TN_OP(minimum) = {
@@ -236,7 +236,7 @@ TN_OP(minimum) = {
     .gradient = &gradient::minimum,
 };
 
-// the smaller operand takes dx, equal ones half each
+// the smaller operand takes dx; equal ones take half each
 TN_GRADIENT(minimum, {.always = in_(arg::x) | in_(arg::y)}) { share_extremum(c, false); }
 
 TN_OP(atan2) = {
@@ -248,7 +248,7 @@ TN_OP(atan2) = {
     .gradient = &gradient::atan2,
 };
 
-// Of atan2 the operands are y and x.
+// For atan2 the operands are y and x.
 TN_RULE(binary_real_float, hypot,
         {.dtypes = "promoted; real and bool; integers and bool give f32",
          .shapes = "broadcast",
@@ -332,7 +332,7 @@ TN_RULE(complex, complex,
   binary(frame, dtype, dtype == TN_DTYPE_F64 ? TN_DTYPE_C128 : TN_DTYPE_C64);
 }
 
-// a + b·i: the parts of g
+// a + b·i: the real and imaginary parts of g
 TN_GRADIENT(complex, {}) {
   if (c.needs(arg::re)) c.set(arg::re, real(c.grad()));
   if (c.needs(arg::im)) c.set(arg::im, imag(c.grad()));

@@ -1,4 +1,4 @@
-// A frame's arguments for the C++ API, and its results back.
+// Converts a frame's arguments to the C++ API and its results back.
 #include "ops/composite.hpp"
 
 #include "dispatch/scalar.hpp"
@@ -6,8 +6,7 @@
 namespace tenon::core {
 namespace {
 
-// The dtype that a number takes beside tensors of dtype `beside`: theirs, unless its
-// kind is higher.
+// The dtype that a number takes beside tensors of dtype `beside`: theirs, unless the number's kind is higher.
 tn_dtype number_dtype(const tn_value& number, tn_dtype beside) {
   const bool wide = beside == TN_DTYPE_F64 || beside == TN_DTYPE_C128;
   if (number.tag == TN_VALUE_COMPLEX)

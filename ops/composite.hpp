@@ -12,8 +12,8 @@ class CompositeArgs {
  public:
   explicit CompositeArgs(Frame& frame) : frame_(frame) {}
   bool has(uint32_t i) const { return frame_.has(i); }
-  Tensor tensor(uint32_t i) const;  // a number becomes a rank-0 tensor; absent: an undefined Tensor
-  Operand operand(uint32_t i) const;  // a tensor or a number, as it was given; borrows
+  Tensor tensor(uint32_t i) const;    // a number becomes a rank-0 tensor; absent: undefined
+  Operand operand(uint32_t i) const;  // a tensor or a number, as given; borrows
   std::vector<Tensor> tensors(uint32_t i) const;
   std::optional<int64_t> integer_or_none(uint32_t i) const {
     return has(i) ? std::optional(integer(i)) : std::nullopt;

@@ -1,6 +1,5 @@
 // Convolution over 1 to 3 dimensions; x: (N, C, spatial…), weight: (O, C/groups, kernel…).
-// conv, conv_backward_input and conv_backward_weight are linear in both operands, and the gradient
-// of each is made of the other two.
+// conv, conv_backward_input and conv_backward_weight are linear in both operands, and the gradient of each consists of the other two.
 #include "ops/gradients.hpp"
 #include "ops/record.hpp"
 #include "ops/window.hpp"
@@ -11,8 +10,7 @@ struct ConvSizes {
   std::span<const int64_t> x, weight;  // (N, C, spatial…), (O, C/groups, kernel…)
 };
 
-// Checks operands and attributes (stride, padding, dilation, groups from argument `at` on) and
-// gives the output's shape.
+// Checks the operands and attributes (stride, padding, dilation, groups from argument `at` on) and returns the output's shape.
 Dims conv_shape(Frame& frame, ConvSizes sizes, uint32_t at) {
   const auto [x, weight] = sizes;
   const uint32_t n = spatial_rank(frame, x, "x");
@@ -57,7 +55,7 @@ void conv_backward(Frame& frame, tn_dtype dtype, const Dims& expected,
   frame.result(0, dtype, result);
 }
 
-// The three ops with the attributes of the one that is differentiated; all have them in the same places.
+// The three ops with the attributes of the differentiated one; all have them in the same positions.
 struct Window {
   using arg = tenon::arg::conv;
   const GradCall& c;
@@ -132,8 +130,7 @@ TN_RULE(conv_backward_input, conv_backward_input, {.dtypes = "as in `conv`", .sh
   conv_backward(frame, dtype, conv_shape(frame, {shape, weight}, arg::stride), shape);
 }
 
-// h = adjoint of (x ↦ x ⋆ w) at g: h's gradient u has x's shape; u ⋆ w, and as the weight's
-// gradient for input u
+// h = adjoint of (x ↦ x ⋆ w) at g. The gradient u of h has x's shape: g gets u ⋆ w, and w gets the weight gradient for input u.
 TN_GRADIENT(conv_backward_input, {.if_needs = {in_(arg::weight), in_(arg::g)}}) {
   const Tensor u = c.grad();
   if (c.needs(arg::g)) c.set(arg::g, Window{c}.forward(u, conj_of(c.in(arg::weight))));
@@ -160,8 +157,7 @@ TN_RULE(conv_backward_weight, conv_backward_weight,
   conv_backward(frame, dtype, conv_shape(frame, {x, shape}, arg::stride), shape);
 }
 
-// h = adjoint of (w ↦ x ⋆ w) at g: h's gradient u has w's shape; x ⋆ u, and as the input's gradient
-// for weight u
+// h = adjoint of (w ↦ x ⋆ w) at g. The gradient u of h has w's shape: g gets x ⋆ u, and x gets the input gradient for weight u.
 TN_GRADIENT(conv_backward_weight, {.if_needs = {in_(arg::x), in_(arg::g)}}) {
   const Tensor u = c.grad();
   if (c.needs(arg::g)) c.set(arg::g, Window{c}.forward(conj_of(c.in(arg::x)), u));
@@ -181,8 +177,7 @@ TN_OP(conv_transpose) = {
     .decompose = &decomposition::conv_transpose,
 };
 
-// The adjoint of a convolution with the same weight (C, O/groups, kernel…):
-// what conv_backward_input computes.
+// The adjoint of a convolution with the same weight (C, O/groups, kernel…), which is what conv_backward_input computes.
 TN_DECOMPOSE(conv_transpose) {
   const Frame& frame = in.frame();
   const Tensor x = in.tensor(arg::x), weight = in.tensor(arg::weight);

@@ -15,7 +15,7 @@ TN_OP(cast) = {
     .gradient = &gradient::cast,
 };
 
-// No cast is asked for: the kernel converts.
+// The rule asks for no cast, because the kernel itself converts.
 TN_RULE(cast, cast,
         {.dtypes = "any; the result has `dtype`", .shapes = "x's", .elementwise = true}) {
   const tn_dtype from = operand(frame, arg::x).dtype();
@@ -24,7 +24,7 @@ TN_RULE(cast, cast,
   frame.elementwise(to);
 }
 
-// y = x in another dtype; the engine brings the gradient back
+// y = x in another dtype; the engine converts the gradient back
 TN_GRADIENT(cast, {}) { c.set(arg::x, c.grad()); }
 
 TN_OP(clone) = {
@@ -56,7 +56,7 @@ TN_OP(contiguous) = {
     .run = &run::contiguous,
 };
 
-// The tensor itself when it is row-major.
+// Returns x itself if it is row-major.
 TN_RUN(contiguous) {
   tn_tensor& x = frame.tensor(arg::x);
   if (x.contiguous()) {
@@ -80,7 +80,7 @@ TN_OP(to) = {
     .run = &run::to,
 };
 
-// The tensor itself when it is there already.
+// Returns x itself if it is already on the device.
 TN_RUN(to) {
   tn_tensor& x = frame.tensor(arg::x);
   tn_device& target = *frame.arg(arg::device).as.device;

@@ -6,7 +6,7 @@
 
 namespace {
 
-// A value that is to be written in `dtype`.
+// Refuses a value that `dtype` cannot hold.
 void require_value(const Frame& frame, uint32_t i, tn_dtype dtype) {
   const tn_value& value = frame.arg(i);
   frame.require(value.tag != TN_VALUE_COMPLEX || is_complex(dtype),
@@ -14,7 +14,7 @@ void require_value(const Frame& frame, uint32_t i, tn_dtype dtype) {
   require_holds(frame, dtype, value);
 }
 
-// arange: steps from `start` below `end`; exact for integers.
+// The number of steps of arange from `start` to below `end`; exact for integers.
 int64_t count_steps(const Frame& frame) {
   using arg = tenon::arg::arange;
   const auto whole = [&](uint32_t i) { return kind_of(frame.arg(i)) <= Kind::Int; };
@@ -24,7 +24,7 @@ int64_t count_steps(const Frame& frame) {
     frame.require(step != 0, "step is 0");
     const bool empty = step > 0 ? start >= end : start <= end;
     if (empty) return 0;
-    // Unsigned, so that the distance between the ends of the range of i64 is exact.
+    // Unsigned, so that even the distance across the whole range of i64 is exact.
     const uint64_t distance = step > 0 ? static_cast<uint64_t>(end) - static_cast<uint64_t>(start)
                                        : static_cast<uint64_t>(start) - static_cast<uint64_t>(end);
     const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);
@@ -38,7 +38,7 @@ int64_t count_steps(const Frame& frame) {
   return count > 0 ? static_cast<int64_t>(std::min(count, 0x1p62)) : 0;
 }
 
-// tril, triu: what lies on and below diagonal k; and above.
+// For tril what lies on and below diagonal k, for triu what lies on and above it.
 Tensor triangle(const CompositeArgs& in, bool upper) {
   using arg = tenon::arg::tril;
   const Tensor x = in.tensor(arg::x);
@@ -158,7 +158,7 @@ TN_RULE(matrix, tril,
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// the part that was kept
+// g in the part that was kept
 TN_GRADIENT(tril, {}) { c.set(arg::x, tril(c.grad(), c.integer(arg::k))); }
 
 TN_DECOMPOSE(tril) { out[0] = triangle(in, false); }
@@ -174,7 +174,7 @@ TN_OP(triu) = {
     .decompose = &decomposition::triu,
 };
 
-// the part that was kept
+// g in the part that was kept
 TN_GRADIENT(triu, {}) { c.set(arg::x, triu(c.grad(), c.integer(arg::k))); }
 
 TN_DECOMPOSE(triu) { out[0] = triangle(in, true); }

@@ -10,10 +10,10 @@
 
 namespace {
 
-// Stands for log 0: finite, so that gradients of sums of nothing are 0.
+// Stands for log 0. It is finite, so that the gradient of an empty sum is 0.
 constexpr double kNever = -1e30;
 
-// The arguments of ctc_loss or its backward op; gives the batch.
+// Checks the arguments of ctc_loss or its backward op and returns the batch size.
 template <class arg>
 int64_t check_ctc(Frame& frame) {
   const tn_tensor& x = operand(frame, arg::log_probs, TN_MASK_FLOAT, "a floating dtype");
@@ -31,23 +31,23 @@ int64_t check_ctc(Frame& frame) {
   return batch;
 }
 
-// x (N, L) moved right by `by`, log 0 coming in.
+// x (N, L) moved right by `by`, filled with log 0.
 Tensor moved_right(const Tensor& x, int64_t by) {
   by = std::min(by, x.shape(1));
   const Tensor never = full({x.shape(0), by}, kNever, x.dtype(), x.device());
   return concat({never, slice(x, 1, 0, x.shape(1) - by)}, 1);
 }
-// x (N, L) moved left by `by`, 0 coming in.
+// x (N, L) moved left by `by`, filled with 0.
 Tensor moved_left(const Tensor& x, int64_t by) {
   by = std::min(by, x.shape(1));
   return concat({slice(x, 1, by, x.shape(1)), zeros({x.shape(0), by}, x)}, 1);
 }
 
-// The ways of a batch: L = 2·S + 1 places a sample, blanks before, between and behind its labels.
+// The paths of a batch: each sample has L = 2·S + 1 places, its labels with blanks before, between and after them.
 struct Lattice {
   Tensor x, inputs, path, jumps, is_end;
   std::vector<Tensor>
-      alpha;     // log p of all ways to a place, before step t; a sample at its end keeps its own
+      alpha;     // log p of all paths to a place before step t; fixed once a sample ends
   Tensor total;  // log p(labels)
 
   template <class arg>
@@ -61,7 +61,7 @@ struct Lattice {
     };
     const Tensor places = arange(0, 2 * most + 1, 1, DType::I64, x.device());
     const Tensor labels = where(slice(places, 0, 0, most) < lengths, targets,
-                                blanks(most));  // the rest may be anything
+                                blanks(most));  // padding may hold anything
     path = concat({reshape(stack({blanks(most), labels}, 2), {batch, 2 * most}), blanks(1)}, 1);
     const int64_t back = std::min<int64_t>(2, path.shape(1));
     const Tensor two_back = concat({blanks(back), slice(path, 1, 0, path.shape(1) - back)}, 1);
@@ -72,9 +72,9 @@ struct Lattice {
   }
 
   Tensor never() const { return full({}, kNever, x.dtype(), x.device()); }
-  Tensor possible() const { return logical_not(total < kNever / 10); }  // also where it is NaN
+  Tensor possible() const { return logical_not(total < kNever / 10); }  // also if it is NaN
   Tensor emitted(int64_t t) const { return clamp(gather(select(x, 0, t), 1, path), kNever); }
-  // The ways into each place from the one `back` before it: two only over a blank between different labels.
+  // The paths into each place from the one `back` before it. Two back is allowed only over a blank between different labels.
   Tensor from(const Tensor& state, int64_t back) const {
     return back == 0   ? state
            : back == 1 ? moved_right(state, 1)
@@ -122,7 +122,7 @@ TN_RULE(
   frame.result(0, statistic(frame.tensor(arg::log_probs).dtype()), std::span(&batch, 1));
 }
 
-// Minus the probability, given the labels, that a class is emitted at a step; with e^log_probs more, where they are normalised
+// minus the probability, given the labels, that a class is emitted at a step; plus e^log_probs if the rows are normalised
 TN_GRADIENT(ctc_loss, {.always = in_(arg::log_probs) | in_(arg::targets) | in_(arg::input_lengths) |
                                  in_(arg::target_lengths)}) {
   c.set(arg::log_probs, ctc_loss_backward(c.grad(), c.in(arg::log_probs), c.in(arg::targets),
@@ -156,7 +156,8 @@ TN_RULE(ctc_loss_backward, ctc_loss_backward,
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// The chain rule through the recursion: from what a place has of p(labels), each place before has the part with which it came in
+// The chain rule back through the recursion: each place passes its share of p(labels) on to the places before it, in the proportion in
+// which they contributed.
 TN_DECOMPOSE(ctc_loss_backward) {
   const Lattice lattice(arg{}, in);
   const Tensor& x = lattice.x;
@@ -175,7 +176,7 @@ TN_DECOMPOSE(ctc_loss_backward) {
     const Tensor into = lattice.emitted(step) - lattice.alpha[t + 1];
     Tensor before;
     for (int64_t back = 0; back < 3; ++back) {
-      // At most 0, but where nothing comes by.
+      // At most 0 wherever a path leads through; elsewhere it could be anything.
       const Tensor way = clamp(lattice.from(lattice.alpha[t], back) + into, {}, 1.0);
       const Tensor part = moved_left(here * exp(way), back);
       before = back == 0 ? part : before + part;

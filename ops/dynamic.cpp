@@ -50,11 +50,11 @@ TN_RULE(masked_select, masked_select,
          .shapes = "depend on the data: known when the kernel has run"}) {
   const tn_tensor& x = operand(frame, arg::x);
   const tn_tensor& mask = operand(frame, arg::mask, TN_MASK_BOOL, "a bool mask");
-  count_elements(broadcast_shapes(frame, x.sizes(), mask.sizes()));  // refuses too many
+  count_elements(broadcast_shapes(frame, x.sizes(), mask.sizes()));  // throws if there are too many
   frame.dynamic_result(0, x.dtype());
 }
 
-// g at the places where the mask is set, 0 elsewhere
+// g where the mask is set, 0 elsewhere
 TN_GRADIENT(masked_select, {.always = in_(arg::mask)}) {
   const Tensor g = c.grad(), mask = c.in(arg::mask);
   const auto x = c.shape(arg::x), m = mask.shape();

@@ -1,5 +1,5 @@
 // Einstein sums.
-// NumPy's syntax: labels become permutations, products of matrices and sums.
+// NumPy's syntax, turned into permutations, matrix products and sums.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,8 +11,8 @@ namespace {
 // Labels are letters; dimension k of the ellipsis, counted from the right, is kEllipsis + k.
 constexpr int kEllipsis = 256;
 constexpr size_t kLabels = kEllipsis + TN_MAX_DIMS;
-// Only so many operands are weighed against each other, the first that are left: the time to find an order stays in proportion
-// to their number.
+// Only the first operands that remain are compared with each other, this many, so that the time to find an order is linear in their
+// number.
 constexpr size_t kWindow = 16;
 using Labels = std::vector<int>;
 using List = std::vector<int64_t>;
@@ -21,7 +21,7 @@ bool has(const Labels& labels, int label) {
   return std::ranges::find(labels, label) != labels.end();
 }
 
-// An operand with distinct labels, one a dimension.
+// An operand with distinct labels, one for each dimension.
 struct Term {
   Tensor x;
   Labels labels;
@@ -74,7 +74,7 @@ class Einsum {
       read_result(text_.substr(arrow + 2));
   }
 
-  // One label a dimension; an ellipsis stands for the dimensions that letters leave over.
+  // One label for each dimension; an ellipsis stands for the dimensions that the letters leave over.
   Labels labels_of(const std::string& part, int64_t rank, size_t operand) {
     Labels labels;
     const size_t dots = part.find('.');
@@ -118,7 +118,7 @@ class Einsum {
     return {x, labels};
   }
 
-  // Without an arrow: the ellipsis, then the letters that occur once, in alphabetical order.
+  // The result without an arrow: the ellipsis, then the letters that occur once, in alphabetical order.
   void imply_result(const std::string& inputs) {
     for (int64_t k = widest_; k-- > 0;) result_.push_back(kEllipsis + static_cast<int>(k));
     for (int letter = 'A'; letter <= 'z'; ++letter)
@@ -157,7 +157,7 @@ class Einsum {
       }
   }
 
-  // Takes out of the term the dimensions that `leaves` says yes to, and gives their positions.
+  // Removes the term's dimensions for which `leaves` is true and returns their positions.
   template <class Leaves>
   static List take_out(Term& term, Leaves&& leaves) {
     List gone;
@@ -168,7 +168,7 @@ class Einsum {
     return gone;
   }
 
-  // A dimension of 1 whose label is larger elsewhere broadcasts: it may go.
+  // A dimension of 1 whose label is larger elsewhere broadcasts, so it can be dropped.
   void drop_ones(Term& term) {
     const List gone = take_out(
         term, [&](size_t d) { return term.x.shape()[d] == 1 && size_of(term.labels[d]) != 1; });
@@ -177,12 +177,12 @@ class Einsum {
 
   int64_t size_of(int label) const { return size_[static_cast<size_t>(label)]; }
 
-  // Notes that a term came or went.
+  // Counts a term that is added or removed.
   void count(const Term& term, int change) {
     for (const int label : term.labels) holders_[static_cast<size_t>(label)] += change;
   }
 
-  // Whether the result has a label, or any term but these two.
+  // Whether the result or any term but these two has the label.
   bool needed_outside(int label, const Term& a, const Term& b) const {
     const int inside = has(a.labels, label) + (&a != &b && has(b.labels, label));
     return has(result_, label) || holders_[static_cast<size_t>(label)] > inside;
@@ -209,7 +209,7 @@ class Einsum {
     return labels;
   }
 
-  // The pair whose product is smallest beside its operands; Daniel and Gray 2018.
+  // Contracts the pair whose product is smallest compared with its operands; Daniel and Gray 2018.
   void contract_best(std::vector<Term>& terms) {
     size_t best_a = 0, best_b = 1;
     double best = 0;
@@ -231,8 +231,7 @@ class Einsum {
     terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(best_b));
   }
 
-  // Both operands as batches of matrices: (kept by both, of a, summed) times (kept by both,
-  // summed, of b).
+  // Both operands as batches of matrices: (kept by both, kept by a, summed) times (kept by both, summed, kept by b).
   Term contract(const Term& a, const Term& b) const {
     Labels batch, rows, inner, columns;
     for (const int label : a.labels)
@@ -264,7 +263,7 @@ class Einsum {
     return std::ranges::is_sorted(dims) ? term.x : permute(term.x, dims);
   }
 
-  // One dimension a group; without a batch a plain matrix.
+  // Merges each group into one dimension; without a batch the result is a plain matrix.
   Tensor grouped(const Term& term, std::initializer_list<Labels> groups) const {
     const Labels order = join(groups);
     List shape;
@@ -277,7 +276,7 @@ class Einsum {
     return reshape(ordered(term, order), shape);
   }
 
-  // The labels of `all`, with 1 for those that the term lacks.
+  // The labels of `all`, with a 1 for each that the term lacks.
   static Tensor spread(const Term& term, const Labels& all) {
     Labels order;
     for (const int label : all)
@@ -289,7 +288,7 @@ class Einsum {
     return reshape(x, shape);
   }
 
-  // The one term left, in the result's order.
+  // The last term, in the result's order.
   Tensor arranged(Term& term) {
     sum_alone(term);
     const Tensor x = ordered(term, result_);

@@ -24,12 +24,12 @@ TN_RULE(embedding, embedding,
   frame.result(0, weight.dtype(), shape);
 }
 
-// g added up at the rows that were read; none to the padding row
+// g added up at the rows that were read; none for the padding row
 TN_GRADIENT(embedding, {.always = in_(arg::index)}) {
   if (!c.needs(arg::weight)) return;
   const Tensor g = c.grad(), index = c.in(arg::index);
   const auto shape = c.shape(arg::weight);
-  // A weight with another use, as in the last layer: what came from there is not added to zeros.
+  // The weight may have another use, as in the last layer; then g is added to the gradient from there, not to zeros.
   const Tensor sum = c.has(arg::padding_idx) ? Tensor() : sum_so_far(c, arg::weight, g);
   if (!sum.defined())
     return c.set(arg::weight,
@@ -39,7 +39,7 @@ TN_GRADIENT(embedding, {.always = in_(arg::index)}) {
                          reshape(g, {count, shape[1]})));
 }
 
-// rows of weight
+// rows of the weight
 TN_DECOMPOSE(embedding) {
   const Tensor weight = in.tensor(arg::weight), index = in.tensor(arg::index);
   std::vector<int64_t> shape(index.shape().begin(), index.shape().end());
@@ -72,7 +72,7 @@ TN_RULE(embedding_backward, embedding_backward,
   frame.result(0, g.dtype(), shape);
 }
 
-// linear in g: reads the rows that g was added to; zeros at the padding row
+// linear in g: reads the rows to which g was added; zeros at the padding row
 TN_GRADIENT(embedding_backward, {.always = in_(arg::index)}) {
   const Tensor index = c.in(arg::index), read = embedding(c.grad(), index);
   if (!c.has(arg::padding_idx)) return c.set(arg::g, read);
@@ -115,7 +115,7 @@ TN_RULE(
   frame.result(0, weight.dtype(), shape);
 }
 
-// rows into bags; what is left out goes into a bag more, behind the others
+// rows into bags; ignored ones go into an extra bag after the others
 TN_DECOMPOSE(embedding_bag) {
   const Tensor weight = in.tensor(arg::weight), index = in.tensor(arg::index),
                offsets = in.tensor(arg::offsets);

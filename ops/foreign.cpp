@@ -1,4 +1,4 @@
-// Ops of plugins: what their form, promotion and shape rule say of a call, by the rules of our own ops.
+// Ops of plugins: applies what their form, promotion and shape rule say to a call, as the rules of built-in ops do.
 #include "dispatch/foreign.hpp"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace tenon::core {
 namespace {
 
-// In a list of results; what a node of the tape can tell apart.
+// The most entries in a list of results: as many as a node of the tape can tell apart.
 constexpr uint32_t kMostEntries = 60'000;
-// What a reduction is over.
+// The argument that a reduction reduces.
 constexpr uint32_t kReduced = 0;
 
-// The number of arguments where there is none of that name.
+// The position of the argument of that name, or the number of arguments if there is none.
 uint32_t arg_named(const Schema& schema, std::string_view name) {
   const auto found = std::ranges::find(schema.args, name, &ArgSpec::name);
   return static_cast<uint32_t>(found - schema.args.begin());
@@ -28,7 +28,7 @@ bool is_operand(const Frame& frame, uint32_t i) {
   return frame.op().schema.args[i].type == ArgType::Tensor;
 }
 
-// NULL where there is none.
+// NULL if there is none.
 const tn_tensor* first_tensor(const Frame& frame) {
   for (uint32_t i = 0; i < frame.nargs(); ++i)
     if (frame.is_tensor(i)) return &frame.tensor(i);
@@ -40,7 +40,7 @@ tn_dtype first_dtype(const Frame& frame) {
   frame.fail(TN_INVALID_ARGUMENT, "no tensor among the arguments, and the op has no shape rule");
 }
 
-// The dtype of results where nothing else says it; operands are converted to it where they are promoted.
+// The results' dtype unless `infer` gives another; promoted operands are converted to it.
 tn_dtype promoted(Frame& frame) {
   const uint32_t promotion = frame.op().foreign->def.promotion;
   if (promotion == TN_OP_AS_GIVEN) {
@@ -67,7 +67,7 @@ void reduce_foreign(Frame& frame, tn_dtype dtype) {
                keepdim < frame.nargs() && frame.flag(keepdim));
 }
 
-// Results and operands where `infer` says nothing.
+// Forms results and operands as far as `infer` does not.
 void form_foreign(Frame& frame) {
   const tn_op_def& def = frame.op().foreign->def;
   if (frame.nresults() == 0 && def.promotion == TN_OP_AS_GIVEN) return;
@@ -81,7 +81,7 @@ void form_foreign(Frame& frame) {
   for (uint32_t k = 1; k < frame.nresults(); ++k) frame.result(k, dtype, frame.result(0).shape);
 }
 
-// Arguments with tensors as views, which is how a shape rule over the ABI sees them.
+// The arguments with tensors as views, which is how a shape rule sees them across the ABI.
 struct ViewArgs {
   tn_value values[kMaxArgs];
   std::vector<std::vector<const tn_view*>> lists;
@@ -148,7 +148,7 @@ uint32_t count_results(const Frame& frame) {
 void decompose_foreign(Frame& frame, tn_tensor** outs) {
   const tn_op_def& def = in_service(frame.op());
   tn_status* status = def.decompose(def.self, frame.args(), frame.nargs(), outs, frame.nresults());
-  if (status != nullptr) std::fill_n(outs, frame.nresults(), nullptr);  // an error has no results
+  if (status != nullptr) std::fill_n(outs, frame.nresults(), nullptr);  // no results on error
   check(status);
   for (uint32_t k = 0; k < frame.nresults(); ++k)
     if (outs[k] == nullptr) frame.fail(TN_INTERNAL, "its decomposition gave no result {}", k);

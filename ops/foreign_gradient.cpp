@@ -2,7 +2,7 @@
 #include "autograd/formula.hpp"
 #include "dispatch/foreign.hpp"
 
-// Keeps what the callback borrows until it returns.
+// Keeps alive what the callback borrows until it returns.
 struct tn_grad_call {
   tenon::core::GradCall& call;
   std::vector<tenon::Tensor> lent;
@@ -17,7 +17,7 @@ struct tn_grad_call {
 namespace tenon::core {
 namespace {
 
-// The table's getters have no status: an error is kept and reported when the callback returns.
+// The table's getters return no status, so an error is kept and reported when the callback returns.
 thread_local std::exception_ptr t_error;
 
 template <class Fn>

@@ -1,4 +1,4 @@
-// What formulas of several families share.
+// Parts that the formulas of several families share.
 #pragma once
 
 #include <complex>
@@ -9,16 +9,15 @@
 
 namespace tenon::core {
 
-// Gradients of complex numbers are those of PyTorch: conj(df/dz) times what arrives. Real
-// numbers pay nothing.
+// Gradients of complex numbers follow PyTorch: conj(df/dz) times what arrives. Real numbers cost nothing extra.
 inline Tensor conj_of(const Tensor& x) { return is_complex(x.dtype()) ? conj(x) : x; }
 
-// Integers and bool as f32, which averages and exponentials of them have.
+// Integers and bool as f32, the dtype of their averages and exponentials.
 inline Tensor fraction(const Tensor& x) {
   return is_floating(x.dtype()) || is_complex(x.dtype()) ? x : x.to(DType::F32);
 }
 
-// Numbers wide enough to sum: f32, or f64 where they are.
+// x in a dtype wide enough for sums: f64 stays f64, everything else becomes f32.
 inline Tensor wide(const Tensor& x) {
   return x.to(x.dtype() == DType::F64 ? DType::F64 : DType::F32);
 }
@@ -30,8 +29,8 @@ inline Tensor ones(IntList shape, const Tensor& like) {
   return full(shape, 1, like.dtype(), like.device());
 }
 
-// An op that puts something into its first argument, done in place on a fresh tensor, which saves the
-// copy; not while calls are watched, so that a captured graph has no writes.
+// Calls an op that puts something into its first argument, in place on a fresh tensor to save the copy; but not while calls are watched,
+// so that a captured graph has no writes.
 template <class... Rest>
 Tensor put(detail::OpHandle& op, const Tensor& fresh, const Rest&... rest) {
   const tn_value args[] = {detail::value(fresh), detail::value(rest)...};
@@ -42,11 +41,11 @@ Tensor put(detail::OpHandle& op, const Tensor& fresh, const Rest&... rest) {
   return fresh;
 }
 
-// Whether sums of gradients that are still growing may be written: not while that is recorded, and as above.
+// Whether partial sums of gradients may be written in place: not while gradients are recorded, nor while calls are watched.
 inline bool may_write() { return (t_modes & (TN_MODE_GRAD | kModeWatched)) == 0; }
 
-// Adds the gradient of a part of an argument to that part of the argument's, in place: many parts fill one tensor. False where
-// nothing may be written.
+// Adds the gradient of a part of an argument to that part of the argument's gradient, in place, so that many parts fill one tensor.
+// Returns false if nothing may be written.
 template <class View>
 bool add_part(GradCall& c, uint32_t arg, View&& view) {
   if (!may_write()) return false;
@@ -60,9 +59,9 @@ bool add_part(GradCall& c, uint32_t arg, View&& view) {
   return true;
 }
 
-// What has arrived for an argument, to put the gradient into that is `g` at some places; undefined while that is recorded. Watched
-// calls put it into a copy: terms are added in the same order. Halves are summed apart: added one by one to a large sum, small ones
-// would be rounded away.
+// The gradient that has arrived for an argument so far, to which a gradient that is `g` at some places can be added; undefined while
+// gradients are recorded. Watched calls add into a copy, so that terms are added in the same order. Halves are summed apart: added one
+// by one to a large sum, small ones would be rounded away.
 inline Tensor sum_so_far(GradCall& c, uint32_t arg, const Tensor& g) {
   const bool recorded = (t_modes & TN_MODE_GRAD) != 0;
   return !recorded && size_of(g.dtype()) >= 4 ? c.arrived(arg) : Tensor();
@@ -72,7 +71,7 @@ inline Tensor sum_or_zeros(GradCall& c, uint32_t arg, const Tensor& g) {
   return sum.defined() ? sum : zeros(c.shape(arg), g);
 }
 
-// An argument of an elementwise op: a tensor, or the number that stands for one.
+// An argument of an elementwise op: a tensor or a number.
 class Value {
  public:
   Value(const GradCall& c, uint32_t arg)
@@ -87,7 +86,7 @@ class Value {
     if (v.tag == TN_VALUE_COMPLEX) return {v.as.floats[0], v.as.floats[1]};
     return v.tag == TN_VALUE_FLOAT ? v.as.f : static_cast<double>(v.as.i);
   }
-  // Conjugated in place.
+  // Conjugates it in place.
   Value& conjugate() {
     if (!number_)
       tensor_ = conj_of(tensor_);
@@ -102,7 +101,7 @@ class Value {
   Tensor tensor_;
 };
 
-// A list of sizes without an allocation.
+// A list of sizes that needs no allocation.
 class Sizes {
  public:
   Sizes() = default;

@@ -10,12 +10,11 @@
 namespace {
 
 struct Advanced {
-  Dims shape;            // of the result; without the masks' sizes when dynamic
+  Dims shape;            // of the result; without the masks' sizes if dynamic
   bool dynamic = false;  // a mask decides the shape
 };
 
-// NumPy's rules: index tensors broadcast to one shape, which stands where they do, or first when a
-// slice parts them.
+// NumPy's rules: index tensors broadcast to one shape, which takes their place, or comes first if a slice separates them.
 Advanced advanced_shape(const Frame& frame, const tn_tensor& x,
                         std::span<tn_tensor* const> indices) {
   Advanced out;
@@ -57,19 +56,19 @@ Advanced advanced_shape(const Frame& frame, const tn_tensor& x,
 
 // x with a part replaced by src; the caller has checked the part's shape.
 void put_part(Frame& frame, const tn_tensor& x, std::span<const int64_t> part) {
-  using arg = tenon::arg::slice_scatter;  // as_strided_scatter begins with x and src as well
+  using arg = tenon::arg::slice_scatter;  // as_strided_scatter also begins with x and src
   require_shape(frame, arg::src, part);
   take_dtype(frame, arg::src, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// What scatter and scatter_add read of src, with zeros where index does not reach.
+// Sets src's gradient for scatter and scatter_add: g where they read src, zeros where index does not reach.
 void set_source(GradCall& c, const Tensor& g, const Tensor& index) {
   using arg = tenon::arg::scatter;
   const Tensor read = gather(g, c.integer(arg::dim), index);
   const auto src = c.shape(arg::src), have = index.shape();
   if (src.empty() || std::ranges::equal(src, have)) return c.set(arg::src, read);
-  Sizes pads;  // the last dimension first: nothing in front, the rest behind
+  Sizes pads;  // the last dimension first: nothing before, the rest after
   int64_t list[2 * TN_MAX_DIMS];
   for (size_t d = 0; d < src.size(); ++d) {
     const size_t from = src.size() - 1 - d;
@@ -125,7 +124,7 @@ TN_RULE(scatter, scatter, {.dtypes = "x's; the index is an integer", .shapes = "
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// x: g but where src was put; src: g at those places
+// x: g except where src was put; src: g at those places
 TN_GRADIENT(scatter, {.always = in_(arg::index)}) {
   const Tensor g = c.grad(), index = c.in(arg::index);
   if (c.needs(arg::x))
@@ -145,7 +144,7 @@ TN_OP(scatter_add) = {
     .updates_first = true,
 };
 
-// x: g; src: g at the places it was added to
+// x: g; src: g at the places to which it was added
 TN_GRADIENT(scatter_add, {.always = in_(arg::index)}) {
   if (c.needs(arg::x)) c.set(arg::x, c.grad());
   if (c.needs(arg::src)) set_source(c, c.grad(), c.in(arg::index));
@@ -197,7 +196,7 @@ TN_RULE(index_add, index_add, {.dtypes = "x's; the index is an integer", .shapes
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// x: g; src: g at the places it was added to
+// x: g; src: g at the places to which it was added
 TN_GRADIENT(index_add, {.always = in_(arg::index)}) {
   if (c.needs(arg::x)) c.set(arg::x, c.grad());
   if (c.needs(arg::src))
@@ -257,7 +256,7 @@ TN_RULE(index_put, index_put, {.dtypes = "x's; indices are integers", .shapes = 
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// x: g but where values were put (where they were added: all of g); values: g at those places
+// x: g except where values were put (all of g if they were added); values: g at those places
 TN_GRADIENT(index_put, {.always = in_(arg::indices)}) {
   const Tensor g = c.grad();
   const auto indices = c.ins(arg::indices);
@@ -277,7 +276,7 @@ TN_OP(take) = {
     .decompose = &decomposition::take,
 };
 
-// elements of flat x
+// elements of x, flattened
 TN_DECOMPOSE(take) {
   const Tensor x = in.tensor(arg::x), index = in.tensor(arg::index);
   out[0] =
@@ -296,7 +295,7 @@ TN_OP(slice_scatter) = {
     .updates_first = true,
 };
 
-// Bounds arrive filled in at the kernel.
+// The bounds reach the kernel filled in.
 TN_RULE(slice_scatter, slice_scatter, {.dtypes = "x's", .shapes = "x's"}) {
   const tn_tensor& x = operand(frame, arg::x);
   const uint32_t dim = fix_dim(frame, arg::dim, x.ndim());
@@ -317,7 +316,7 @@ TN_RULE(slice_scatter, slice_scatter, {.dtypes = "x's", .shapes = "x's"}) {
   put_part(frame, x, part);
 }
 
-// x: g but in the slice; src: g in the slice
+// x: g outside the slice; src: g in the slice
 TN_GRADIENT(slice_scatter, {}) {
   const Tensor g = c.grad();
   const auto start = optional_integer(c, arg::start), end = optional_integer(c, arg::end);
@@ -365,7 +364,7 @@ TN_RULE(as_strided_scatter, as_strided_scatter, {.dtypes = "x's", .shapes = "x's
   put_part(frame, x, part);
 }
 
-// x: g but where src was put; src: g at those places
+// x: g except where src was put; src: g at those places
 TN_GRADIENT(as_strided_scatter, {}) {
   const Tensor g = c.grad();
   if (c.needs(arg::x))

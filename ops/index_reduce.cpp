@@ -1,11 +1,11 @@
-// Reductions into places that indices name.
+// Reductions into the places that indices name.
 #include "ops/gradients.hpp"
 #include "ops/indexed.hpp"
 #include "ops/record.hpp"
 
 namespace {
 
-// The row-major places of x that index names, one behind the other.
+// The row-major positions in x that index names, as a vector.
 Tensor flat_places(const Tensor& x, int64_t dim, const Tensor& index) {
   const auto sizes = index.shape();
   int64_t apart = 1;
@@ -34,14 +34,14 @@ struct Places {
 
   Tensor read(const Tensor& from) const { return gather(from, dim, index); }
   Tensor add(const Tensor& to, const Tensor& src) const { return scatter_add(to, dim, index, src); }
-  // How many come to each place.
+  // How many values go to each place.
   Tensor count(DType dtype) const {
     return add(full(x.shape(), 0, dtype, x.device()), full(index.shape(), 1, dtype, x.device()));
   }
   Tensor hit() const { return greater(count(DType::I64), 0); }
 
-  // What comes to each place, combined; any number where nothing comes. Neighbours of one place are combined over distances
-  // 1, 2, 4 …, so that the last of each has all (Hillis and Steele 1986).
+  // The combined values of each place; anything where there are none. Neighbours of the same place are combined over distances
+  // 1, 2, 4 …, so that the last of each holds the result (Hillis and Steele 1986).
   Tensor all(std::string_view reduce, const Tensor& src) const {
     const int64_t n = index.numel();
     if (n == 0) return x;
@@ -60,8 +60,8 @@ struct Places {
   }
 };
 
-// The gradients of a product: the product of the others. Of places with a zero it is that of the rest, for the zero alone; with
-// two zeros it is 0, but the gradient of this gradient is not.
+// The gradient of a factor is the product of the others. If a place has one zero, only the zero gets a gradient, the product of the
+// rest. With two zeros all gradients are 0, but their own gradients are not.
 void product_gradients(GradCall& c, const Places& at, const Tensor& g, bool include_self) {
   using arg = tenon::arg::scatter_reduce;
   const Tensor x = c.in(arg::x), src = c.in(arg::src), out = c.out(0);
@@ -87,7 +87,7 @@ void product_gradients(GradCall& c, const Places& at, const Tensor& g, bool incl
           at.read(g) * conj_of(others(src, [&](const Tensor& each) { return at.read(each); })));
 }
 
-// The gradient of a place is shared by all that equal its result.
+// All values that equal a place's result share its gradient.
 void extremum_gradients(GradCall& c, const Places& at, const Tensor& g, bool include_self) {
   using arg = tenon::arg::scatter_reduce;
   const Tensor x = c.in(arg::x), src = c.in(arg::src), out = c.out(0);
@@ -99,7 +99,7 @@ void extremum_gradients(GradCall& c, const Places& at, const Tensor& g, bool inc
   if (c.needs(arg::src)) c.set(arg::src, at.read(share) * theirs);
 }
 
-// A sum or mean needs no values, only a product and an extremum do.
+// Only a product or an extremum needs the values; a sum or mean does not.
 uint32_t unread_values(const tn_value* args) {
   using arg = tenon::arg::scatter_reduce;
   const std::string_view reduce(args[arg::reduce].as.str, args[arg::reduce].count);
@@ -142,7 +142,7 @@ TN_RULE(
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// sum: x: g, or without include_self where nothing came; src: g at its place. mean: both over the number.
+// sum: x gets g, except without include_self where values came; src gets g at its place. mean: both divided by the count.
 TN_GRADIENT(scatter_reduce, {.always = in_(arg::x) | in_(arg::index) | in_(arg::src) | out_(0),
                              .unread = &unread_values}) {
   const Tensor index = c.in(arg::index);

@@ -1,4 +1,4 @@
-// What ops along a dimension with indices share.
+// Parts shared by ops that take indices along a dimension.
 #pragma once
 
 #include "ops/operands.hpp"
@@ -6,7 +6,7 @@
 
 namespace tenon::core {
 
-// What gather, scatter, index_select and others of (x, dim, index, …) have in common; `dim` comes back wrapped.
+// What gather, scatter, index_select and other ops of (x, dim, index, …) have in common; `dim` is wrapped.
 struct IndexedDim {
   using arg = tenon::arg::gather;
   tn_tensor &x, &index;
@@ -18,7 +18,7 @@ struct IndexedDim {
     frame.raise(arg::x);
     frame.raise(arg::index);
   }
-  // x's sizes, with as many places along dim as the index, a vector, has elements.
+  // x's sizes, with one place along dim for each element of the index, a vector.
   Dims selected(const Frame& frame) const {
     require_rank(frame, arg::index, 0, 1);
     Dims shape(x.sizes());
@@ -31,13 +31,13 @@ struct IndexedDim {
   }
 };
 
-// Sizes along which an op works: those of rank 0 are (1,).
+// The sizes an op works along: rank 0 counts as (1,).
 inline std::span<const int64_t> raised(std::span<const int64_t> sizes) {
   static constexpr int64_t kOne = 1;
   return sizes.empty() ? std::span(&kOne, 1) : sizes;
 }
 
-// index is not larger than `other` but along `dim`.
+// Requires that index be no larger than `other`, except along `dim`.
 inline void require_within(const Frame& frame, const tn_tensor& index,
                            std::span<const int64_t> other, int64_t dim, std::string_view what) {
   const auto have = raised(index.sizes()), room = raised(other);
@@ -47,7 +47,7 @@ inline void require_within(const Frame& frame, const tn_tensor& index,
                 format_shape(other));
 }
 
-// A source of values takes the dtype of what it is put into.
+// Source values take the dtype of the tensor that they are put into.
 inline void take_dtype(Frame& frame, uint32_t i, tn_dtype dtype) {
   if (!frame.is_tensor(i) || frame.tensor(i).dtype() != dtype) frame.cast(i, dtype);
 }

@@ -5,8 +5,7 @@
 
 namespace {
 
-// Every dimension d of x (filled up in front) repeated times[d] times, as (times, size)
-// expanded and merged.
+// Repeats every dimension d of x (padded with leading ones) repeats[d] times: expands it to (times, size) and merges the two.
 Tensor repeated(const Frame& frame, const Tensor& x, std::span<const int64_t> repeats) {
   const size_t rank = std::max<size_t>(repeats.size(), x.ndim());
   frame.require(2 * rank <= TN_MAX_DIMS, "at most {} dims can be repeated, not {}", TN_MAX_DIMS / 2,
@@ -36,7 +35,7 @@ TN_OP(roll) = {
     .gradient = &gradient::roll,
 };
 
-// Without `dims` x is rolled as if it were flat.
+// Without `dims` x is rolled as if flattened.
 TN_RULE(roll, roll, {.dtypes = "any; the result has x's", .shapes = "x's"}) {
   tn_tensor& x = operand(frame, arg::x);
   frame.raise(arg::x);
@@ -92,7 +91,7 @@ TN_RULE(concat, concat,
   frame.result(0, dtype, shape);
 }
 
-// to each its part
+// each operand gets its part
 TN_GRADIENT(concat, {}) {
   const Tensor g = c.grad();
   const int64_t dim = wrapped(c.integer(arg::dim), g.ndim());

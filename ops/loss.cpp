@@ -20,7 +20,7 @@ Tensor reduced(const CompositeArgs& in, const Tensor& loss, std::string_view red
   return reduction == "none" ? loss : reduction == "sum" ? sum(loss) : mean(loss);
 }
 
-// The elements of the broadcast shape.
+// The number of elements of the broadcast shape.
 int64_t pair_count(std::span<const int64_t> a, std::span<const int64_t> b) {
   if (a.size() < b.size()) std::swap(a, b);
   int64_t n = product(a.first(a.size() - b.size()));
@@ -31,7 +31,7 @@ int64_t pair_count(std::span<const int64_t> a, std::span<const int64_t> b) {
   return n;
 }
 
-// A loss of the difference of two operands, which broadcast: rank 0, or their shape where nothing is reduced.
+// A loss of the difference of two operands that broadcast. The result has rank 0, or their shape if nothing is reduced.
 void pair_loss(Frame& frame, tn_dtype dtype) {
   using arg = tenon::arg::mse_loss;
   const auto x = operand(frame, arg::x, kNumbers, "a numeric dtype").sizes();
@@ -61,7 +61,7 @@ void set_pair_gradients(GradCall& c, std::optional<double> delta, double scale) 
   c.set(arg::target, gx.defined() ? -gx : huber_loss_backward(g, target, x, delta, scale));
 }
 
-// The arguments of nll_loss or its backward op: log_probs is (C) or (N, C, …), target the same without C.
+// Checks the arguments of nll_loss or its backward op: log_probs is (C) or (N, C, …), and target has the same shape without C.
 template <class arg>
 void check_nll(Frame& frame) {
   tn_tensor& x = operand(frame, arg::log_probs);
@@ -86,8 +86,7 @@ void check_nll(Frame& frame) {
   require_reduction(frame, frame.str(arg::reduction));
 }
 
-// The targets' classes: weights (0 where ignored) and the classes with ignored ones replaced, both
-// with a channel of 1.
+// The targets' weights (0 if ignored) and their classes, with ignored ones replaced; both have a channel of 1.
 struct Picks {
   Tensor weights, index;
   int64_t channel;
@@ -103,7 +102,7 @@ Picks pick(const Tensor& target, const Tensor& weight, const Tensor& like, int64
   return {unsqueeze(where(kept, each, 0), channel), unsqueeze(index, channel), channel};
 }
 
-// A vector with an element for each class, in the shape in which it broadcasts with x.
+// A vector with one element for each class, shaped to broadcast with x.
 Tensor along(int64_t channel, const Tensor& each, const Tensor& x) {
   std::vector<int64_t> shape(x.ndim(), 1);
   shape[channel] = each.numel();
@@ -125,7 +124,7 @@ Tensor against_probabilities(const CompositeArgs& in, const Tensor& log_probs, T
   return sum(terms) / (-static_cast<double>(log_probs.numel()) / classes);
 }
 
-// Label smoothing, Szegedy et al. 2016: the target's class gets 1−s, and all classes s/C more.
+// Label smoothing, Szegedy et al. 2016: the target's class gets 1−s, and every class gets an extra s/C.
 Tensor smoothed(const CompositeArgs& in, const Tensor& log_probs, const Tensor& target,
                 int64_t channel) {
   using arg = tenon::arg::cross_entropy;
@@ -142,7 +141,7 @@ Tensor smoothed(const CompositeArgs& in, const Tensor& log_probs, const Tensor& 
          even * (smoothing / static_cast<double>(log_probs.shape(channel)));
 }
 
-// The target has the shape of logits without the classes, the weight one element for each of them.
+// The target has the shape of the logits without the classes, the weight one element for each class.
 void require_classes(const Frame& frame, const Tensor& logits, const Tensor& target,
                      const Tensor& weight, int64_t channel) {
   Dims expected;
@@ -157,7 +156,7 @@ void require_classes(const Frame& frame, const Tensor& logits, const Tensor& tar
                 logits.shape(channel));
 }
 
-// Cross entropy against classes, by rows of logits; the mean is weighted.
+// Cross entropy against classes, row by row of the logits; the mean is weighted.
 Tensor of_rows(const CompositeArgs& in, const Tensor& logits, const Tensor& target,
                int64_t channel) {
   using arg = tenon::arg::cross_entropy;
@@ -308,7 +307,7 @@ TN_RULE(
   frame.result(arg::result::lse, dtype, target.sizes());
 }
 
-// From p = e^(x−lse): w·(p − 1 at the class) of the loss, by Σw for the mean; p of lse
+// with p = e^(x−lse): the loss gives w·(p − 1 at the class), divided by Σw for the mean; lse gives p
 TN_GRADIENT(softmax_cross_entropy,
             {.always = in_(arg::logits) | in_(arg::target) | out_(arg::result::counted) |
                        out_(arg::result::lse)}) {
@@ -327,7 +326,7 @@ TN_GRADIENT(softmax_cross_entropy,
   if (gx.defined()) c.set(arg::logits, gx);
 }
 
-// Means and sums are of the rows' losses, for which there may be a kernel.
+// Means and sums come from the rows' losses, for which there may be a kernel.
 TN_DECOMPOSE(softmax_cross_entropy) {
   const std::string_view reduction = in.str(arg::reduction);
   if (reduction != "none") {
@@ -374,7 +373,7 @@ TN_RULE(softmax_cross_entropy_backward, softmax_cross_entropy_backward,
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// g·w·e^(x−lse), and g·w less at the class; rows that do not count have 0 whatever x is
+// g·w·e^(x−lse), less g·w at the class; ignored rows have 0, whatever x is
 TN_DECOMPOSE(softmax_cross_entropy_backward) {
   const Tensor logits = in.tensor(arg::logits), x = wide(logits), counted = in.tensor(arg::counted);
   const Tensor counts = unsqueeze(counted != 0, 1);
@@ -482,7 +481,7 @@ TN_RULE(
   pair_loss(frame, real_pair(frame));
 }
 
-// d/β up to |d| = β, the sign of d beyond
+// d/β up to |d| = β, beyond it the sign of d
 TN_GRADIENT(smooth_l1_loss, {.always = in_(arg::x) | in_(arg::target)}) {
   const double beta = c.real(arg::beta);
   if (beta > 0) return set_pair_gradients(c, beta, 1 / beta);
@@ -492,7 +491,7 @@ TN_GRADIENT(smooth_l1_loss, {.always = in_(arg::x) | in_(arg::target)}) {
   if (c.needs(arg::target)) c.set(arg::target, -g);
 }
 
-// ½d²/β up to |d| = β, |d| − ½β beyond; Girshick 2015
+// ½d²/β up to |d| = β, beyond it |d| − ½β; Girshick 2015
 TN_DECOMPOSE(smooth_l1_loss) {
   const Tensor d = fraction(in.tensor(arg::x)) - fraction(in.tensor(arg::target)), size = abs(d);
   const double beta = in.real(arg::beta);
@@ -526,7 +525,7 @@ TN_GRADIENT(huber_loss, {.always = in_(arg::x) | in_(arg::target)}) {
   set_pair_gradients(c, c.real(arg::delta), 1);
 }
 
-// ½d² up to |d| = δ, δ·(|d| − ½δ) beyond; Huber 1964
+// ½d² up to |d| = δ, beyond it δ·(|d| − ½δ); Huber 1964
 TN_DECOMPOSE(huber_loss) {
   const Tensor d = fraction(in.tensor(arg::x)) - fraction(in.tensor(arg::target)), size = abs(d);
   const double delta = in.real(arg::delta);
@@ -576,8 +575,7 @@ TN_OP(bce_loss) = {
     .decompose = &decomposition::bce_loss,
 };
 
-// −t·ln x − (1−t)·ln(1−x), logarithms not below −100; at the ends, where ln has no slope, the
-// gradient is 0
+// −t·ln x − (1−t)·ln(1−x), logarithms clamped to at least −100; where the clamp holds, the gradient is 0
 TN_DECOMPOSE(bce_loss) {
   const Tensor x = in.tensor(arg::x), target = in.tensor(arg::target);
   const auto bounded_log = [](const Tensor& p) {
@@ -602,7 +600,7 @@ TN_OP(bce_with_logits_loss) = {
     .decompose = &decomposition::bce_with_logits_loss,
 };
 
-// (1−t)·x + (1 + (w−1)·t)·ln(1+e^−x), in which nothing overflows
+// (1−t)·x + (1 + (w−1)·t)·ln(1+e^−x), a form that cannot overflow
 TN_DECOMPOSE(bce_with_logits_loss) {
   const Tensor x = in.tensor(arg::x), target = in.tensor(arg::target);
   const Tensor tail = softplus(-x, 1.0, 40.0);
@@ -624,7 +622,7 @@ TN_OP(kl_div_loss) = {
     .decompose = &decomposition::kl_div_loss,
 };
 
-// t·(ln t − x), 0 where t = 0; x and, on request, t are logarithms
+// t·(ln t − x), 0 if t = 0; x is a logarithm, and so is t on request
 TN_DECOMPOSE(kl_div_loss) {
   const Tensor x = in.tensor(arg::x), target = in.tensor(arg::target);
   const Tensor loss = in.flag(arg::log_target) ? exp(target) * (target - x)

@@ -9,22 +9,21 @@ namespace {
 // xᴴ of the last two dimensions
 Tensor adjoint(const Tensor& x) { return transpose(conj_of(x), -2, -1); }
 
-// x with all dimensions but the last as one
+// x with all dimensions but the last merged
 Tensor rows(const Tensor& x) {
   return x.ndim() == 2 ? x
                        : reshape(x, {x.numel() == 0 ? product(x.shape().first(x.ndim() - 1)) : -1,
                                      x.shape(-1)});
 }
 
-// Whether the device gives a bias's gradient along with the weight's; elsewhere the decomposition would be one call more.
+// Whether the device sums a bias's gradient along with the weight's. Elsewhere the decomposition would only add a call.
 bool sums_beside_products(const Tensor& g) {
   static const tn_op& op = builtin("linear_backward_weight");
   const tn_tensor& like = *detail::value(g).as.tensor;
   return !candidates(op, *like.device, like.dtype()).empty();
 }
 
-// What no activation, or this one, needs: gelu and silu start from x·weightᵀ + bias, which
-// is computed again.
+// What the gradient of this activation, or of none, does not read. gelu and silu compute x·weightᵀ + bias again.
 uint32_t linear_unread(const tn_value* args) {
   using arg = tenon::arg::linear;
   const std::string_view activation{args[arg::activation].as.str, args[arg::activation].count};
@@ -35,7 +34,7 @@ uint32_t linear_unread(const tn_value* args) {
   return unread;
 }
 
-// The gradient in front of linear's activation.
+// The gradient at the input of linear's activation.
 Tensor before_activation(const GradCall& c) {
   using arg = tenon::arg::linear;
   const std::string_view activation = c.str(arg::activation);
@@ -108,7 +107,7 @@ TN_GRADIENT(matmul, {.if_needs = {in_(arg::y), in_(arg::x)}}) {
   }
   if (c.needs(arg::y)) {
     const Tensor left = x.size() == 1 ? unsqueeze(c.in(arg::x), 0) : c.in(arg::x);
-    // One matrix on the right for a batch on the left: one product instead of a batch and a sum.
+    // One matrix on the right for a batch on the left: one large product instead of a batch of products and a sum.
     const Tensor gy = y.size() <= 2 && left.ndim() > 2 ? matmul(adjoint(rows(left)), rows(g))
                                                        : matmul(adjoint(left), g);
     c.set(arg::y, y.size() == 1 ? squeeze(gy, -1) : gy);
@@ -130,7 +129,7 @@ TN_OP(scaled_matmul) = {
     .decompose = &decomposition::scaled_matmul,
 };
 
-// a (m, k) and b (k, n) of 8-bit floats; the scales are single numbers of f32.
+// a (m, k) and b (k, n) of 8-bit floats; the scales are single f32 numbers.
 TN_RULE(scaled_matmul, scaled_matmul,
         {.dtypes = "f8_e4m3 or f8_e5m2; scales are f32; the result is f16, bf16 or f32",
          .shapes = "(m, k) and (k, n) give (m, n)"}) {
@@ -149,14 +148,14 @@ TN_RULE(scaled_matmul, scaled_matmul,
   frame.result(0, dtype, Dims{{{a[0], b[1]}}});
 }
 
-// y = s·(a b) + bias, of which a, b and the scales are constants
+// y = s·(a b) + bias; a, b and the scales are constants
 TN_GRADIENT(scaled_matmul, {}) {
   if (c.needs(arg::scale_a) || c.needs(arg::scale_b))
     fail(TN_UNIMPLEMENTED, "[scaled_matmul] scales have no gradient: detach() them");
   if (c.needs(arg::bias)) c.set(arg::bias, c.grad());
 }
 
-// scale_a·scale_b·(a b) + bias in f32, which holds each product of elements exactly
+// scale_a·scale_b·(a b) + bias in f32, in which each product of two elements is exact
 TN_DECOMPOSE(scaled_matmul) {
   Tensor y = matmul(in.tensor(arg::a).to(DType::F32), in.tensor(arg::b).to(DType::F32));
   y = y * (in.tensor(arg::scale_a) * in.tensor(arg::scale_b));
@@ -206,7 +205,7 @@ TN_RULE(linear, linear,
   frame.result(0, dtype, out);
 }
 
-// z = x·wᵀ + b: g·w, gᵀ·x and g, after the activation's own gradient
+// z = x·wᵀ + b: g·w, gᵀ·x and g, after the gradient of the activation
 TN_GRADIENT(linear, {.always = in_(arg::x) | in_(arg::weight) | in_(arg::bias) | out_(0),
                      .unread = linear_unread}) {
   const Tensor g = before_activation(c);

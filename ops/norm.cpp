@@ -15,7 +15,7 @@
 
 namespace {
 
-// x's sizes with the normalised ones, given by argument `shape_arg`, made 1: the shape of the statistics.
+// The shape of the statistics: x's sizes, with 1 for the normalised dimensions that argument `shape_arg` gives.
 Dims outer_shape(const Frame& frame, const tn_tensor& x, uint32_t shape_arg) {
   const auto shape = frame.ints(shape_arg);
   const bool fits =
@@ -41,7 +41,7 @@ Dims group_shape(const Frame& frame, const tn_tensor& x, int64_t groups) {
   return Dims(shape);
 }
 
-// Results behind the first have one shape: statistics, or gradients of parameters.
+// All results after the first have one shape: statistics, or gradients of parameters.
 void results(Frame& frame, const tn_tensor& x, std::span<const int64_t> others) {
   const tn_dtype dtype = fractional(x.dtype());
   frame.result(0, dtype, x.sizes());
@@ -54,7 +54,7 @@ void row_parameter(Frame& frame, uint32_t i, std::span<const int64_t> inner, tn_
   parameter(frame, i, inner, own ? dtype : statistic(dtype));
 }
 
-// The rule of a norm of rows.
+// The rule for a norm of rows.
 void row_forward(Frame& frame, const tn_tensor& x, uint32_t shape_arg,
                  std::initializer_list<uint32_t> parameters) {
   for (const uint32_t i : parameters)
@@ -97,8 +97,7 @@ void row_backward(Frame& frame, uint32_t of_x, std::span<const int64_t> outer,
     frame.result(k, own ? dtype : statistic(dtype), inner);
 }
 
-// Gradient to x of mean (may be undefined) and rstd, n elements to each; statistics in a shape that
-// broadcasts with x.
+// x's gradient through mean (which may be undefined) and rstd, each over n elements; the statistics broadcast with x.
 Tensor through_statistics(const Tensor& x, const Tensor& mean, const Tensor& rstd,
                           const Tensor& gmean, const Tensor& grstd, double n) {
   Tensor total;
@@ -126,7 +125,7 @@ Tensor through_y(GradCall& c, Fused&& fused) {
   return grads.gx;
 }
 
-// A result in another shape, when there is one.
+// The result in another shape, if there is one.
 Tensor shaped(const Tensor& t, IntList shape) { return t.defined() ? reshape(t, shape) : t; }
 
 using Shape = std::vector<int64_t>;
@@ -144,7 +143,7 @@ Shape iota(int64_t from, int64_t to) {
   return dims;
 }
 
-// All dimensions but the channels', and the shape in which (C) broadcasts with x.
+// All dimensions except the channels.
 Shape but_channels(const Tensor& x) {
   Shape dims = iota(1, x.ndim());
   dims[0] = 0;
@@ -159,7 +158,7 @@ Tensor per_channel(const Tensor& t, const Tensor& x) {
 struct Normed {
   Tensor y, mean, rstd;
 };
-// y = (x−x̄)/√(var + ε) over dims, statistics with dimensions kept.
+// y = (x−x̄)/√(var + ε) over dims; the statistics keep their dimensions.
 Normed normalise(const Tensor& x, const Shape& dims, double eps) {
   const Tensor average = mean(x, dims, true), centred = x - average;
   const Tensor scale = rsqrt(mean(square(centred), dims, true) + eps);
@@ -291,7 +290,7 @@ TN_RULE(add_layer_norm, add_layer_norm,
     frame.result(k, statistic(dtype), outer);
 }
 
-// of layer_norm at the sum, and what arrives at the sum itself; the same to both
+// the gradient of layer_norm at the sum plus what arrives at the sum itself; both operands get the same
 TN_GRADIENT(add_layer_norm, {.always = in_(arg::weight) | out_(arg::result::sum) |
                                        out_(arg::result::mean) | out_(arg::result::rstd)}) {
   const Tensor sum = c.out(arg::result::sum), mean = c.out(arg::result::mean),
@@ -539,8 +538,7 @@ TN_RULE(
   forward(frame, x, c, c, {arg::weight, arg::bias, arg::running_mean, arg::running_var});
 }
 
-// y = (x−x̄)·rstd·w + b for each channel, Ioffe and Szegedy 2015; outside training x̄ and
-// rstd are constants
+// y = (x−x̄)·rstd·w + b for each channel, Ioffe and Szegedy 2015; outside training x̄ and rstd are constants
 TN_GRADIENT(batch_norm, {.always = in_(arg::x) | in_(arg::weight) | out_(arg::result::mean) |
                                    out_(arg::result::rstd)}) {
   const Tensor x = c.in(arg::x), mean = c.out(arg::result::mean), rstd = c.out(arg::result::rstd);

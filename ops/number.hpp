@@ -27,7 +27,7 @@ inline tn_dtype default_dtype(Kind kind) {
   return kDefaults[static_cast<size_t>(kind)];
 }
 
-// `dtype` where it can hold numbers of that kind, otherwise the nearest that can.
+// `dtype` if it can hold numbers of that kind, otherwise the nearest that can.
 inline tn_dtype raised(tn_dtype dtype, Kind kind) {
   if (kind_of(dtype) >= kind) return dtype;
   if (kind == Kind::Complex) return dtype == TN_DTYPE_F64 ? TN_DTYPE_C128 : TN_DTYPE_C64;
@@ -49,8 +49,7 @@ inline void require_holds(const Frame& frame, tn_dtype dtype, const tn_value& nu
     frame.fail(TN_OUT_OF_RANGE, "number {} does not fit {}", number.as.i, dtype_name(dtype));
 }
 
-// The common dtype of some arguments: tensors are promoted as the Array API says, then numbers raise
-// the kind where they must.
+// The common dtype of some arguments: tensors are promoted as the Array API says, then numbers raise the kind if they must.
 inline tn_dtype common_dtype(const Frame& frame, std::span<const uint32_t> operands) {
   tn_dtype dtype = kNoCast;
   Kind kind = Kind::Bool;
@@ -84,7 +83,7 @@ inline tn_dtype common_dtype(const Frame& frame, uint32_t x, uint32_t y) {
   frame.fail(TN_INVALID_ARGUMENT, "operands have dtype {}, {} wanted", dtype_name(dtype), wanted);
 }
 
-// The common dtype of numbers: not bool.
+// The common dtype, which must not be bool.
 inline tn_dtype common_number(const Frame& frame, uint32_t x, uint32_t y) {
   const tn_dtype dtype = common_dtype(frame, x, y);
   if (dtype == TN_DTYPE_BOOL) [[unlikely]]
@@ -92,14 +91,14 @@ inline tn_dtype common_number(const Frame& frame, uint32_t x, uint32_t y) {
   return dtype;
 }
 
-// That of real numbers.
+// The common dtype, which must be real and not bool.
 inline tn_dtype common_real_number(const Frame& frame, uint32_t x, uint32_t y) {
   const tn_dtype dtype = common_number(frame, x, y);
   frame.require(!is_complex(dtype), "not defined for complex numbers");
   return dtype;
 }
 
-// The common dtype of fractions: integers and bool are made f32.
+// The common dtype of fractions: integers and bool become f32.
 inline tn_dtype common_fraction(const Frame& frame, uint32_t x, uint32_t y) {
   return fractional(common_dtype(frame, x, y));
 }
@@ -110,14 +109,13 @@ inline tn_dtype common_real_fraction(const Frame& frame, uint32_t x, uint32_t y)
   return dtype;
 }
 
-// An elementwise op of argument x alone: result and kernel in `dtype`, to which x is converted where
-// it has another.
+// An elementwise op of x alone, computed in `dtype`, to which x is converted if it has another.
 inline void unary(Frame& frame, uint32_t x, tn_dtype dtype) {
   if (frame.tensor(x).dtype() != dtype) frame.cast(x, dtype);
   frame.elementwise(dtype);
 }
 
-// An elementwise op of all its operands: they in `dtype`, the result in it, too, or in `out`.
+// An elementwise op with all operands in `dtype`; the result is in `dtype` too, or in `out`.
 inline void binary(Frame& frame, tn_dtype dtype, tn_dtype out) {
   frame.cast_all(dtype);
   frame.elementwise(out);
@@ -126,7 +124,7 @@ inline void binary(Frame& frame, tn_dtype dtype) { binary(frame, dtype, dtype); 
 
 inline bool in_mask(tn_dtype dtype, uint64_t mask) { return (mask & TN_MASK(dtype)) != 0; }
 
-// The real dtype of a complex one's parts; others stay.
+// The real dtype of a complex dtype's parts; other dtypes stay.
 inline tn_dtype real_part(tn_dtype dtype) {
   return dtype == TN_DTYPE_C64 ? TN_DTYPE_F32 : dtype == TN_DTYPE_C128 ? TN_DTYPE_F64 : dtype;
 }

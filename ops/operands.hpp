@@ -10,32 +10,32 @@ namespace tenon::core {
 // ---- Checks; each throws "[op] …" ---------------------------------------------------------------
 
 void require_rank(const Frame& frame, uint32_t i, uint32_t low, uint32_t high);
-// What: "an integer dtype".
+// `what` names the mask in the error: "an integer dtype".
 void require_dtype(const Frame& frame, uint32_t i, uint64_t mask, std::string_view what);
 // Wraps a negative dimension: "[op] dim 3 out of range for a tensor of rank 2".
 uint32_t wrap_dim(const Frame& frame, int64_t dim, uint32_t rank);
-// The dimensions of an `int[]?` argument as a bit mask; absent: all of them. None may be given twice.
+// The dimensions of an `int[]?` argument as a bit mask: all of them if absent, and none twice.
 uint32_t dim_mask(const Frame& frame, uint32_t i, uint32_t rank);
-// A list of one value stands for `n` equal ones (stride, padding, …).
+// A list of one value stands for `n` equal values (stride, padding, …).
 Dims ints_for(const Frame& frame, uint32_t i, uint32_t n);
 
-// Tensor argument `i`; a number in its place is refused.
+// Tensor argument `i`; a number is refused.
 inline tn_tensor& operand(const Frame& frame, uint32_t i) {
   frame.require(frame.is_tensor(i), "{} must be a tensor", frame.op().schema.args[i].name);
   return frame.tensor(i);
 }
 
-// The same, of a dtype within `mask`.
+// The same with a dtype from `mask`.
 inline tn_tensor& operand(const Frame& frame, uint32_t i, uint64_t mask, std::string_view what) {
   tn_tensor& x = operand(frame, i);
   require_dtype(frame, i, mask, what);
   return x;
 }
 
-// What is promoted to a numeric dtype beside others: bools as well, but no 8-bit floats.
+// Dtypes that promotion may turn into a numeric one: bool as well, but no 8-bit floats.
 constexpr uint64_t kNumbers = TN_MASK_REAL | TN_MASK_COMPLEX | TN_MASK_BOOL;
 
-// Sizes of a tensor argument; a number has none.
+// The sizes of a tensor argument; a number has none.
 inline std::span<const int64_t> sizes_of(const Frame& frame, uint32_t i) {
   return frame.is_tensor(i) ? frame.tensor(i).sizes() : std::span<const int64_t>{};
 }
@@ -44,12 +44,12 @@ inline bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
   return std::ranges::equal(a, b);
 }
 
-// Integers and bool compute in f32 where the result is a fraction.
+// Integers and bool compute in f32 if the result is a fraction.
 inline tn_dtype fractional(tn_dtype dtype) {
   return (TN_MASK(dtype) & (TN_MASK_INT | TN_MASK_BOOL)) != 0 ? TN_DTYPE_F32 : dtype;
 }
 
-// A real operand, integers made f32; the kernel sees fractional(x.dtype()).
+// A real operand, with integers converted to f32; the kernel sees fractional(x.dtype()).
 inline tn_tensor& float_operand(Frame& frame, uint32_t i,
                                 uint64_t mask = TN_MASK_REAL | TN_MASK_BOOL) {
   tn_tensor& x = operand(frame, i, mask, "a real dtype");
@@ -69,8 +69,7 @@ inline tn_dtype statistic(tn_dtype dtype) {
   return (TN_MASK(dtype) & TN_MASK_HALF) != 0 ? TN_DTYPE_F32 : dtype;
 }
 
-// The sum of integers is taken in 64 bits whatever comes out, so only a change of kind needs
-// a conversion first.
+// Integers are summed in 64 bits whatever the result's dtype, so only a change of kind needs a conversion first.
 inline tn_dtype sum_result(Frame& frame, uint32_t i, uint32_t dtype_arg) {
   const tn_dtype in = operand(frame, i).dtype();
   const tn_dtype out = frame.dtype_or(dtype_arg, widened(in));
@@ -80,7 +79,7 @@ inline tn_dtype sum_result(Frame& frame, uint32_t i, uint32_t dtype_arg) {
   return out;
 }
 
-// A real dtype that was asked for.
+// The requested dtype, which must be real.
 inline tn_dtype real_dtype(const Frame& frame, uint32_t i, tn_dtype otherwise, uint64_t mask,
                            std::string_view what) {
   const tn_dtype dtype = frame.dtype_or(i, otherwise);
@@ -88,18 +87,18 @@ inline tn_dtype real_dtype(const Frame& frame, uint32_t i, tn_dtype otherwise, u
   return dtype;
 }
 
-// A tensor of numbers: not bool.
+// A tensor operand that is not bool.
 inline tn_tensor& numeric_operand(const Frame& frame, uint32_t i) {
   return operand(frame, i, TN_MASK_REAL | TN_MASK_COMPLEX, "a numeric dtype");
 }
 
-// The common dtype of two such.
+// The common dtype of two numeric operands.
 inline tn_dtype numeric_pair(const Frame& frame, uint32_t x, uint32_t y) {
   const tn_dtype dtype = numeric_operand(frame, x).dtype();
   return promote(dtype, numeric_operand(frame, y).dtype());
 }
 
-// A shape: no negative sizes, and not too many.
+// Requires a valid shape: no negative sizes, and not too many.
 inline void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
   frame.require(shape.size() <= TN_MAX_DIMS, "{} dimensions, at most {} possible", shape.size(),
                 TN_MAX_DIMS);
@@ -107,14 +106,14 @@ inline void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
     frame.require(size >= 0, "negative size in shape {}", format_shape(shape));
 }
 
-// The tensor argument has this shape; a number has that of rank 0.
+// Requires that the argument have this shape; a number has rank 0.
 inline void require_shape(const Frame& frame, uint32_t i, std::span<const int64_t> shape) {
   const auto sizes = sizes_of(frame, i);
   frame.require(same_shape(sizes, shape), "{} has shape {}, expected {}",
                 frame.op().schema.args[i].name, format_shape(sizes), format_shape(shape));
 }
 
-// A parameter, statistic or gradient, which may be absent.
+// Checks a parameter, statistic or gradient, which may be absent.
 inline void parameter(Frame& frame, uint32_t i, std::span<const int64_t> shape, tn_dtype dtype) {
   if (!frame.has(i)) return;
   const tn_tensor& p = operand(frame, i);
@@ -131,26 +130,26 @@ inline tn_dtype bias_dtype(const Frame& frame, uint32_t i, int64_t size) {
   return bias.dtype();
 }
 
-// An index tensor: any integer dtype, read as i64.
+// An index tensor: any integer dtype, converted to i64.
 inline tn_tensor& index_operand(Frame& frame, uint32_t i) {
   tn_tensor& index = operand(frame, i, TN_MASK_INT, "an integer dtype");
   frame.cast(i, TN_DTYPE_I64);
   return index;
 }
 
-// Arguments that are compared: the dtype has an order.
+// An operand whose elements are compared, so its dtype must have an order.
 inline tn_tensor& ordered_operand(const Frame& frame, uint32_t i) {
   return operand(frame, i, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
 }
 
-// The dimension that argument `i` names, of a tensor of that rank; kernels see it wrapped.
+// The dimension that argument `i` names in a tensor of that rank; kernels see it wrapped.
 inline uint32_t fix_dim(Frame& frame, uint32_t i, uint32_t rank) {
   const uint32_t dim = wrap_dim(frame, frame.integer(i), rank);
   frame.set_integer(i, dim);
   return dim;
 }
 
-// The same for an op along one dimension, which kernels get as the last and contiguous one.
+// The same for an op along one dimension, which kernels see as the last and contiguous one.
 inline uint32_t along(Frame& frame, uint32_t i, uint32_t rank) {
   const uint32_t dim = wrap_dim(frame, frame.integer(i), rank);
   frame.along(i, dim);

@@ -1,6 +1,6 @@
-// Pooling over the dimensions behind (N, C).
-// All but max pooling is linear: the gradient of the backward op is the forward op. Averaging is separable, too: one small
-// matrix a dimension.
+// Pooling over the dimensions after (N, C).
+// Everything except max pooling is linear: the gradient of the backward op is the forward op. Averaging is also separable: one small
+// matrix for each dimension.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -12,12 +12,12 @@
 
 namespace {
 
-struct WindowArgs {  // their positions
+struct WindowArgs {  // the arguments' positions
   uint32_t kernel, stride, padding, ceil_mode;
   std::optional<uint32_t> dilation = {};
 };
 
-// Checks a window and gives the pooled shape of x; the stride defaults to the kernel.
+// Checks a window and returns the pooled shape of x; the stride defaults to the kernel.
 Dims pool_shape(Frame& frame, std::span<const int64_t> x, WindowArgs at) {
   const uint32_t n = spatial_rank(frame, x, "x");
   const Dims kernel = window_list(frame, at.kernel, n, 1);
@@ -37,7 +37,7 @@ Dims pool_shape(Frame& frame, std::span<const int64_t> x, WindowArgs at) {
     const int64_t reach = dilation[d] * (kernel[d] - 1) + 1,
                   room = x[d + 2] + 2 * padding[d] - reach;
     const bool up = frame.flag(at.ceil_mode);
-    // A last window that starts beyond the input and its left padding is dropped.
+    // A last window that starts after the input and its left padding is dropped.
     int64_t size = room < 0 ? (up && room > -stride[d] ? 1 : 0)
                             : (room + (up ? stride[d] - 1 : 0)) / stride[d] + 1;
     if (up && size > 0 && (size - 1) * stride[d] >= x[d + 2] + padding[d]) --size;
@@ -48,7 +48,7 @@ Dims pool_shape(Frame& frame, std::span<const int64_t> x, WindowArgs at) {
   return out;
 }
 
-// (N, C, spatial…) with the spatial dimensions as one
+// (N, C, spatial…) with the spatial dimensions merged
 Tensor planes(const Tensor& x) {
   const auto shape = x.shape();
   return reshape(x, {shape[0], shape[1], product(shape.subspan(2))});
@@ -89,7 +89,7 @@ Windows strided_windows(int64_t to, int64_t from, int64_t kernel, int64_t stride
   return windows;
 }
 
-// Dimension d of x times the matrix (rows: new elements).
+// Multiplies dimension d of x by the matrix, which has a row for each new element.
 Tensor map_dim(const Tensor& x, int64_t d, const Tensor& matrix) {
   return transpose(matmul(transpose(x, d, -1), transpose(matrix, 0, 1)), d, -1);
 }
@@ -116,7 +116,7 @@ TN_RULE(max_pool, max_pool,
   frame.result(arg::result::indices, TN_DTYPE_I64, out);
 }
 
-// g at the largest element of each window; also adaptive_max_pool
+// g at the largest element of each window; for adaptive_max_pool as well
 TN_GRADIENT(max_pool, {.always = out_(arg::result::indices)}) {
   if (c.grad(arg::result::values).defined())
     c.set(arg::x, max_pool_backward(c.grad(arg::result::values), c.out(arg::result::indices),
@@ -133,7 +133,7 @@ TN_OP(max_pool_backward) = {
     .decompose = &decomposition::max_pool_backward,
 };
 
-// Indices are places in a plane of x.
+// The indices are positions in a plane of x.
 TN_RULE(max_pool_backward, max_pool_backward,
         {.dtypes = "real; indices are i64", .shapes = "`shape`"}) {
   const tn_tensor& gradient = operand(frame, arg::g, TN_MASK_REAL, "a real dtype");
@@ -146,13 +146,13 @@ TN_RULE(max_pool_backward, max_pool_backward,
   frame.result(0, gradient.dtype(), shape);
 }
 
-// linear in g: picks what arrives at the places that g went to
+// linear in g: picks what arrives at the places to which g went
 TN_GRADIENT(max_pool_backward, {.always = in_(arg::indices)}) {
   const Tensor picked = gather(planes(c.grad()), 2, planes(c.in(arg::indices)));
   c.set(arg::g, reshape(picked, c.shape(arg::g)));
 }
 
-// g added up at the places that indices names in each plane
+// g added up at the places that indices name in each plane
 TN_DECOMPOSE(max_pool_backward) {
   const Tensor g = in.tensor(arg::g), indices = in.tensor(arg::indices);
   const auto shape = in.ints(arg::shape);
@@ -179,7 +179,7 @@ TN_RULE(avg_pool, avg_pool, {.dtypes = "floating", .shapes = "x (N, C, spatial�
       pool_shape(frame, x.sizes(), {arg::kernel, arg::stride, arg::padding, arg::ceil_mode}));
 }
 
-// g/window to every element of each window
+// g/window for every element of each window
 TN_GRADIENT(avg_pool, {}) {
   c.set(arg::x, avg_pool_backward(c.grad(), c.shape(arg::x), c.ints(arg::kernel),
                                   optional_ints(c, arg::stride), c.ints(arg::padding),
@@ -247,7 +247,7 @@ TN_RULE(adaptive_avg_pool, adaptive_avg_pool,
   frame.result(0, x.dtype(), resized(frame, arg::x, arg::size));
 }
 
-// g/window to every element of each window
+// g/window for every element of each window
 TN_GRADIENT(adaptive_avg_pool, {}) {
   c.set(arg::x, adaptive_avg_pool_backward(c.grad(), c.shape(arg::x)));
 }

@@ -1,6 +1,7 @@
-// Weights in four and eight bits. A row (the last dimension) consists of groups. In eight bits an entry is an integer from -127 to 127 times its
-// group's scale; in four bits one from 0 to 15 times the scale, plus the group's offset, its smallest entry. Two of those lie in a byte: entry 2i
-// in the low half, 2i + 1 in the high one.
+// Weights in four and eight bits.
+// A row (the last dimension) consists of groups. An eight-bit entry is an integer from -127 to 127 times its group's scale; a four-bit
+// entry is one from 0 to 15 times the scale, plus the group's offset, its smallest entry. A byte holds two of those: entry 2i in the low
+// half, 2i + 1 in the high half.
 #include "ops/operands.hpp"
 #include "ops/record.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 constexpr int64_t kHalf = 4;  // bits
 constexpr double kMost4 = 15, kMost8 = 127, kMostU8 = 255;
 
-// A shape with another last dimension, or two in its place.
+// The shape with another last dimension, or with two instead of it.
 Dims with_last(std::span<const int64_t> shape, int64_t last) {
   Dims made(shape);
   made[shape.size() - 1] = last;
@@ -26,7 +27,7 @@ Tensor with_shape(const Tensor& x, const Dims& shape) {
   return reshape(x, std::span<const int64_t>(shape));
 }
 
-// Packed entries, `in_place` in an element of `dtype`, and scales that belong together; the shape of what they stand for.
+// Checks packed entries, `in_place` in an element of `dtype`, against their scales, and returns the unpacked shape.
 Dims unpacked(const Frame& frame, uint32_t packed_arg, uint32_t scale_arg, tn_dtype dtype,
               int64_t in_place) {
   const tn_tensor& packed =
@@ -54,7 +55,7 @@ Dims unpacked8(const Frame& frame, uint32_t packed, uint32_t scale) {
   return unpacked(frame, packed, scale, TN_DTYPE_I8, 1);
 }
 
-// The groups (…, n/group) of a weight to be packed.
+// The groups (…, n/group) of a weight to pack.
 Dims groups_of(const Frame& frame, const tn_tensor& w, int64_t group, int64_t in_place) {
   frame.require(group > 0 && group % in_place == 0, "group must be {}positive, got {}",
                 in_place == 1 ? "" : "even and ", group);
@@ -298,7 +299,7 @@ TN_DECOMPOSE(linear_w8a8) {
   const bool given = range.defined();
   const Tensor low = minimum(given ? select(range, 0, 0) : min(x, {-1}, true), 0);
   const Tensor width = maximum(given ? select(range, 0, 1) : max(x, {-1}, true), 0) - low;
-  const Tensor steps = kMostU8 / divisor(width);  // in a unit of x
+  const Tensor steps = kMostU8 / divisor(width);  // for each unit of x
   const Tensor zero = round(-low * steps);
   const Tensor entries = clamp(round(x * steps) + zero, 0, kMostU8) - zero;
   const Tensor sums =
@@ -327,7 +328,7 @@ TN_RULE(linear_integer, linear_integer,
   frame.result(0, TN_DTYPE_I32, with_last(x.sizes(), weight.shape()[0]));
 }
 
-// Sums of up to 2^24 are exact in f32: so many terms at a time.
+// f32 sums integers up to 2^24 exactly, so each part has as many terms as stay below that.
 TN_DECOMPOSE(linear_integer) {
   constexpr int64_t kTerms = (int64_t{1} << 24) / (255 * 128);
   const Tensor x = in.tensor(arg::x), weight = in.tensor(arg::weight);

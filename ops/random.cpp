@@ -1,5 +1,5 @@
 // Random: Philox 4x32-10.
-// Elements are numbered in row-major order, so these are no loops: see sdk/include/tenon/philox.hpp.
+// Elements are numbered in row-major order, so these ops are no loops: see sdk/include/tenon/philox.hpp.
 #include "ops/number.hpp"
 #include "ops/record.hpp"
 
@@ -134,7 +134,7 @@ TN_OP(dropout) = {
     .decompose = &decomposition::dropout,
 };
 
-// Srivastava et al. 2014, scaled while training, so that evaluation is the identity
+// Srivastava et al. 2014; scaled during training, so that evaluation is the identity
 TN_DECOMPOSE(dropout) {
   const double p = in.real(arg::p);
   in.frame().require(p >= 0 && p <= 1, "p must be between 0 and 1, got {}", p);

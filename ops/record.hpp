@@ -63,7 +63,7 @@
   void Decomposition_##name::run([[maybe_unused]] const ::tenon::core::CompositeArgs& in, \
                                  ::tenon::Tensor* out)
 
-// (Frame& frame, tn_tensor& self), which is argument 0; gives a new reference
+// (Frame& frame, tn_tensor& self), where self is argument 0; returns a new reference
 #define TN_VIEW(name)                                                     \
   namespace {                                                             \
   struct View_##name {                                                    \

@@ -1,5 +1,6 @@
 // Recurrent layers.
-// The input's product is taken for all steps at once, outside; an op goes over the steps. The gates i, f, g and o lie side by side.
+// The product with the input is computed outside, for all steps at once; an op only walks the steps. The gates i, f, g and o lie side by
+// side.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace {
 
-// Sizes of a layer, read from argument `i`: (steps, batch, 4·width).
+// The sizes of a layer, read from argument `i`: (steps, batch, 4·width).
 struct LayerSizes {
   int64_t steps, batch, width;
 
@@ -31,7 +32,7 @@ struct LayerSizes {
   }
 };
 
-// The places of a sequence in the order in which a layer goes over them.
+// The steps of a sequence in the order in which the layer walks them.
 std::vector<int64_t> walk(int64_t steps, bool reverse) {
   std::vector<int64_t> places;
   for (int64_t k = 0; k < steps; ++k) places.push_back(reverse ? steps - 1 - k : k);
@@ -48,7 +49,7 @@ Tensor stacked(const std::vector<Tensor>& steps, const Tensor& state, int64_t wi
   return stack(steps, 0).to(dtype);
 }
 
-// Σ over the steps of gxᵀ·(the state before): of the first step with h0, of the others with y one place behind.
+// Σ over the steps of gxᵀ·(the state before it), which is h0 for the first step and y one step earlier for the others.
 Tensor weight_gradient(const Tensor& gx, const Tensor& h0, const Tensor& y, bool reverse) {
   const int64_t steps = gx.shape(0), first = reverse ? steps - 1 : 0;
   if (steps == 0) return zeros({gx.shape(2), h0.shape(1)}, gx);
@@ -97,7 +98,8 @@ TN_RULE(lstm, lstm,
   frame.result(arg::result::gates, dtype, sizes.gates());
 }
 
-// Through the steps backwards (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000); the weight's in one product
+// backwards through the steps (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000); the weight's gradient is one
+// product
 TN_GRADIENT(lstm, {.always = in_(arg::h0) | in_(arg::c0) | in_(arg::weight) | out_(arg::result::y) |
                              out_(arg::result::c) | out_(arg::result::gates)}) {
   const Tensor h0 = c.in(arg::h0), y = c.out(arg::result::y), gy = c.grad(arg::result::y);

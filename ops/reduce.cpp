@@ -1,5 +1,5 @@
-// Reductions; dims absent: over all.
-// x is argument 0 of each; kernels get the reduced dimensions last. In formulas y is the result and g the gradient of y.
+// Reductions; without dims, over all.
+// x is always argument 0; kernels get the reduced dimensions last. In formulas y is the result and g the gradient of y.
 #include <cmath>
 #include <limits>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Without an identity every result needs at least one element.
+// A reduction without an identity needs at least one element for each result.
 void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
   int64_t kept = 1, reduced = 1;
   for (uint32_t d = 0; d < x.ndim(); ++d) ((mask >> d & 1) != 0 ? reduced : kept) *= x.shape()[d];
@@ -17,15 +17,14 @@ void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
                 format_shape(x.sizes()));
 }
 
-// The rule of an op over x's dims, whose `arg` it is, with results of that dtype.
+// The rule of an op that reduces x over dims to a result of that dtype; `arg` names the op's arguments.
 template <class arg>
 void reduce_dims(Frame& frame, tn_dtype dtype) {
   frame.reduce(dtype, dim_mask(frame, arg::dims, frame.tensor(arg::x).ndim()),
                frame.flag(arg::keepdim));
 }
 
-// A result-shaped tensor with the reduced dimensions back as 1. Without `dims` it has rank 0,
-// or every dimension.
+// A tensor of the result's shape with the reduced dimensions restored as 1. Without `dims` it has rank 0, or already every dimension.
 template <class arg>
 Tensor keep_dims(const GradCall& c, const Tensor& t) {
   if (c.flag(arg::keepdim) || !c.has(arg::dims)) return t;
@@ -35,7 +34,7 @@ Tensor keep_dims(const GradCall& c, const Tensor& t) {
   return reshape(t, kept);
 }
 
-// How many elements of x go into one result: for a gradient, and in a decomposition.
+// How many elements of x go into one result, for a gradient and for a decomposition.
 int64_t reduced_count(const GradCall& c, uint32_t dims_arg) {
   const auto shape = c.shape(arg::sum::x);
   if (!c.has(dims_arg)) return product(shape);
@@ -52,7 +51,7 @@ double reduced_count(const CompositeArgs& in, const Tensor& x, uint32_t dims_arg
   return n;
 }
 
-// Products of all elements before each one along the last dimension.
+// The product of all elements before each one, along the last dimension.
 Tensor products_before(const Tensor& x) {
   Sizes shape(x.shape());
   const int64_t n = shape.back();
@@ -90,7 +89,7 @@ TN_OP(prod) = {
     .gradient = &gradient::prod,
 };
 
-// g times the product of all other elements, without a division, so zeros are no exception
+// g times the product of all other elements; needs no division, so zeros are no exception
 TN_GRADIENT(prod, {.always = in_(arg::x)}) {
   const Tensor g = c.grad();
   const auto shape = c.shape(arg::x);
@@ -99,7 +98,7 @@ TN_GRADIENT(prod, {.always = in_(arg::x)}) {
     for (const int64_t dim : c.ints(arg::dims)) mask |= 1u << wrapped(dim, shape.size());
   if (product(shape) == 0) return;
   if (mask == 0) return c.set(arg::x, g);
-  Sizes order, inverse(shape), moved, rows;  // reduced dimensions last, then as one
+  Sizes order, inverse(shape), moved, rows;  // reduced dimensions last, then merged
   for (const bool reduced : {false, true})
     for (size_t d = 0; d < shape.size(); ++d)
       if ((mask >> d & 1u) == reduced) {
@@ -243,7 +242,7 @@ TN_GRADIENT(logsumexp, {.always = in_(arg::x) | out_(0)}) {
   c.set(arg::x, g * exp(x - finite));
 }
 
-// m + ln Σ e^(x−m) with the largest element m
+// m + ln Σ e^(x−m), where m is the largest element
 TN_DECOMPOSE(logsumexp) {
   const Tensor x = fraction(in.tensor(arg::x));
   const auto dims = in.ints_or_none(arg::dims);
@@ -272,7 +271,7 @@ TN_RULE(norm, norm,
   reduce_dims<arg>(frame, real_part(fractional(x.dtype())));
 }
 
-// d‖x‖ₚ = sign(x)·|x|^(p−1)·y^(1−p)·dx; p = ∞: shared evenly by the largest; 0 where y = 0
+// d‖x‖ₚ = sign(x)·|x|^(p−1)·y^(1−p)·dx; p = ∞: shared evenly by the largest elements; 0 if y = 0
 TN_GRADIENT(norm, {.always = in_(arg::x) | out_(0)}) {
   const double p = c.real(arg::p);
   if (p == 0) return;
@@ -328,7 +327,7 @@ TN_OP(argmin) = {
     .rule = &rule::reduce_arg,
 };
 
-// Without `dim`: the position in row-major order.
+// Without `dim` the result is the position in row-major order.
 TN_RULE(reduce_arg, argmin,
         {.dtypes = "real and bool; i64",
          .shapes = "x's without `dim`; rank 0 where it is absent",

@@ -1,6 +1,6 @@
 // Resampling and padding.
-// All are linear in x: the gradient of the backward op is the forward op. grid_sample_backward depends on the grid as well: its
-// gradient is taken through its decomposition.
+// All are linear in x: the gradient of the backward op is the forward op. grid_sample_backward also depends on the grid: its gradient
+// comes from its decomposition.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -20,8 +20,7 @@ void require_mode(const Frame& frame, std::string_view mode, uint32_t spatial) {
                 spatial);
 }
 
-// Sizes after padding, or before it when `sign` is -1. pads: (before, after) of the
-// last dimension first.
+// Sizes after padding, or before it if `sign` is -1. pads: (before, after), the last dimension first.
 Dims padded(const Frame& frame, std::span<const int64_t> shape, std::span<const int64_t> pads,
             std::string_view mode, int64_t sign) {
   frame.require(pads.size() % 2 == 0 && pads.size() / 2 <= shape.size(),
@@ -60,7 +59,7 @@ struct GridShape {
   Dims x, out;  // out: (N, C, …) of the result
 };
 
-// x and grid, of the op whose `arg` it is, and how the grid is read.
+// Checks x, the grid and the modes; `arg` names the op's arguments.
 template <class arg>
 GridShape grid_shape(const Frame& frame) {
   const tn_tensor &x = operand(frame, arg::x, TN_MASK_FLOAT, "a floating-point dtype"),
@@ -88,24 +87,24 @@ GridShape grid_shape(const Frame& frame) {
   return shape;
 }
 
-// One tap of each output (N, P): a place in x's plane, whether it lies there, its weight, and how that changes with the
-// coordinates, those of x's last dimension last.
+// One tap of each output (N, P): its position in x's plane, whether that lies inside, its weight, and how the weight changes with each
+// coordinate; the coordinate of x's last dimension comes last.
 struct Tap {
   Tensor at, inside, weight;
   std::vector<Tensor> slopes;
 };
 
-// A coordinate as a place along a dimension, in elements, and its derivative.
+// A coordinate as a position along a dimension, in elements, and its derivative.
 struct GridPlace {
   Tensor at, slope;
 };
 
-// The decomposition of grid_sample: plugins/common/grid.hpp has the same formulas for kernels.
+// The decomposition of grid_sample; plugins/common/grid.hpp has the same formulas for kernels.
 struct GridReader {
   std::string_view mode, padding;
   bool align;
 
-  // NaN counts as −1, and what is beyond 2^30 as that.
+  // NaN counts as −1; anything beyond ±2^30 is clamped.
   GridPlace place(const Tensor& coordinate, int64_t size) const {
     const double half = static_cast<double>(align ? size - 1 : size) / 2;
     const Tensor nan = isnan(coordinate);
@@ -113,7 +112,7 @@ struct GridReader {
     return {(c + 1) * half - (align ? 0 : 0.5), logical_not(nan).to(c.dtype()) * half};
   }
 
-  // Held within the dimension; there is no slope where it was not.
+  // Clamped to the dimension; the slope is 0 where it was outside.
   static GridPlace clipped(const GridPlace& place, int64_t size) {
     const double last = static_cast<double>(size - 1);
     const Tensor within = logical_and(greater(place.at, 0), less(place.at, last));
@@ -142,7 +141,7 @@ struct GridReader {
     return {tap(base, size, 1 - t, neg(at.slope)), tap(base + 1, size, t, at.slope)};
   }
 
-  // Keys' cubic convolution with a = −3/4, whose places are padded one by one.
+  // Keys' cubic convolution with a = −3/4; each of its places is padded on its own.
   std::vector<Tap> cubic(const GridPlace& given, int64_t size) const {
     const double period = 2 * static_cast<double>(align ? size - 1 : size);
     const bool turns = padding == "reflection" && period != 0;
@@ -167,14 +166,14 @@ struct GridReader {
     return minimum(rest, period - (align ? 0 : 1) - rest);
   }
 
-  // Places outside the dimension are read as its first, for nothing.
+  // Positions outside the dimension read its first element and do not count.
   static Tap tap(const Tensor& at, int64_t size, Tensor weight, Tensor slope) {
     const Tensor inside =
         logical_and(greater_equal(at, 0), less_equal(at, static_cast<double>(size - 1)));
     return {where(inside, at, 0).to(DType::I64), inside, std::move(weight), {std::move(slope)}};
   }
 
-  // Of every output, in the plane of x (N, C, …).
+  // The taps of every output, as positions in x's planes (N, C, …).
   std::vector<Tap> taps(const Tensor& x, const Tensor& grid) const {
     const int64_t spatial = x.ndim() - 2;
     const auto sizes = grid.shape();
@@ -201,15 +200,15 @@ struct GridReader {
   }
 };
 
-// (N, P) as the same for every channel
+// (N, P) repeated for every channel
 Tensor for_channels(const Tensor& x, int64_t channels) {
   return expand(unsqueeze(x, 1), {x.shape(0), channels, x.shape(1)});
 }
-// (N, C, …) with the spatial dimensions as one
+// (N, C, …) with the spatial dimensions merged
 Tensor flat_planes(const Tensor& x) {
   return reshape(x, {x.shape(0), x.shape(1), product(x.shape().subspan(2))});
 }
-// What a tap reads: x's elements (N, C, P), 0 outside.
+// The elements of x (N, C, P) that a tap reads; 0 outside.
 Tensor read_tap(const Tap& tap, const Tensor& x) {
   return where(unsqueeze(tap.inside, 1), gather(x, 2, for_channels(tap.at, x.shape(1))), 0);
 }
@@ -233,7 +232,7 @@ TN_RULE(interpolate, interpolate,
   frame.result(0, x.dtype(), out);
 }
 
-// the weights that each element had
+// g distributed with the weights that each element had
 TN_GRADIENT(interpolate, {}) {
   c.set(arg::x, interpolate_backward(c.grad(), c.shape(arg::x), c.str(arg::mode),
                                      c.flag(arg::align_corners)));
@@ -282,7 +281,7 @@ TN_RULE(grid_sample, grid_sample,
   frame.result(0, frame.tensor(arg::x).dtype(), grid_shape<arg>(frame).out);
 }
 
-// to x the weights that each element had; to the grid g times what x changes by
+// x: g distributed with the weights that each element had; grid: g times the slope of x there
 TN_GRADIENT(grid_sample, {.always = in_(arg::x) | in_(arg::grid)}) {
   const auto grads = grid_sample_backward(c.grad(), c.in(arg::x), c.in(arg::grid), c.str(arg::mode),
                                           c.str(arg::padding_mode), c.flag(arg::align_corners));
@@ -341,7 +340,8 @@ TN_DECOMPOSE(grid_sample_backward) {
     const Tensor along = sum(g * read_tap(tap, planes), 1);
     for (size_t d = 0; d < moves.size(); ++d) {
       const Tensor move = along * tap.slopes[d];
-      Tensor& total = moves[moves.size() - 1 - d];  // the last dimension's coordinate is the first
+      Tensor& total = moves[moves.size() - 1 - d];  // coordinates are ordered from the last
+                                                    // dimension
       total = total.defined() ? total + move : move;
     }
   }
@@ -365,7 +365,7 @@ TN_RULE(pad, pad,
                padded(frame, x.sizes(), frame.ints(arg::pads), frame.str(arg::mode), 1));
 }
 
-// the inner part, and what was mirrored from it
+// the inner part, plus what was mirrored from it
 TN_GRADIENT(pad, {}) { c.set(arg::x, pad_backward(c.grad(), c.ints(arg::pads), c.str(arg::mode))); }
 
 TN_OP(pad_backward) = {

@@ -6,7 +6,7 @@
 
 namespace {
 
-// t moved `by` places towards the start of `dim`, zeros behind it.
+// t moved `by` places towards the start of `dim`, filled with zeros.
 Tensor shifted(const Tensor& t, int64_t dim, int64_t by) {
   Sizes gap(t.shape());
   const int64_t n = gap[dim];
@@ -22,8 +22,8 @@ Tensor positions(const Tensor& x, int64_t dim) {
   return expand(reshape(arange(0, x.shape(dim), 1, DType::I64, x.device()), column), x.shape());
 }
 
-// The most extreme element up to each, and where it stands: of equal ones the last, and a NaN from its place on. Prefixes are joined
-// by doubling (Hillis and Steele 1986), which keeps their order.
+// The extreme up to each element and its position: the last of equal elements, or a NaN from its position on. Prefixes are joined by
+// doubling (Hillis and Steele 1986), which keeps their order.
 void running_extreme(const Tensor& x, int64_t given, bool largest, Tensor* out) {
   if (x.shape().empty()) {
     out[0] = clone(x);
@@ -84,8 +84,8 @@ TN_OP(cumprod) = {
     .gradient = &gradient::cumprod,
 };
 
-// dxⱼ = y₍ⱼ₋₁₎·Sⱼ with Sⱼ = gⱼ + x₍ⱼ₊₁₎·S₍ⱼ₊₁₎, a scan of affine maps by doubling (Hillis and
-// Steele 1986): no division, so zeros are no exception
+// dxⱼ = y₍ⱼ₋₁₎·Sⱼ with Sⱼ = gⱼ + x₍ⱼ₊₁₎·S₍ⱼ₊₁₎, a scan of affine maps by doubling (Hillis and Steele 1986); needs no division, so zeros
+// are no exception
 TN_GRADIENT(cumprod, {.always = in_(arg::x) | out_(0)}) {
   const auto shape = c.shape(arg::x);
   if (shape.empty() || product(shape) == 0) return c.set(arg::x, c.grad());
@@ -102,7 +102,7 @@ TN_GRADIENT(cumprod, {.always = in_(arg::x) | out_(0)}) {
   c.set(arg::x, concat({ones(first, y), slice(y, dim, 0, n - 1)}, dim) * total);
 }
 
-// x, dim and the results stand where sort's do, so its rule serves.
+// x, dim and the results have the same positions as in sort, so its rule serves.
 TN_OP(cummax) = {
     .schema = "(Tensor x, int dim) -> Tensor values, Tensor indices",
     .gives = "Running maximum along dim, and where it stands; of equal ones the last. NaN stays.",
@@ -112,7 +112,7 @@ TN_OP(cummax) = {
     .decompose = &decomposition::cummax,
 };
 
-// an element gets the sum of g over the prefixes whose extreme it is
+// an element gets the sum of g over the prefixes in which it is the extreme
 TN_GRADIENT_OF(running_extreme, cummax, {.always = out_(arg::result::indices)}) {
   const Tensor g = c.grad(arg::result::values);
   if (!g.defined()) return;

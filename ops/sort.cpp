@@ -5,7 +5,7 @@
 
 namespace {
 
-// g put back to the places that the saved indices name. sort and topk have x and the results at the same positions.
+// Puts g back at the saved indices. sort and topk have x and the results in the same positions.
 void scatter_back(GradCall& c, int64_t dim) {
   using arg = tenon::arg::sort;
   const Tensor g = c.grad(arg::result::values);
@@ -35,7 +35,7 @@ TN_RULE(sort, sort, {.dtypes = "real and bool; indices are i64", .shapes = "x's,
   along(frame, arg::dim, x.ndim());
 }
 
-// g at the places the values came from
+// g at the places from which the values came
 TN_GRADIENT(sort, {.always = out_(arg::result::indices)}) { scatter_back(c, c.integer(arg::dim)); }
 
 TN_OP(argsort) = {
@@ -69,7 +69,7 @@ TN_RULE(topk, topk,
   const uint32_t dim = along(frame, arg::dim, x.ndim());
   const int64_t k = frame.integer(arg::k);
   const int64_t size = x.ndim() == 0 ? 1 : x.shape()[dim];
-  const int64_t least = x.ndim() == 0 ? 1 : 0;  // a rank-0 result has one element
+  const int64_t least = x.ndim() == 0 ? 1 : 0;  // a rank-0 tensor has one element
   frame.require(k >= least && k <= size, "k {} out of range for dimension {} of size {}", k, dim,
                 size);
   Dims shape(x.sizes());
@@ -78,7 +78,7 @@ TN_RULE(topk, topk,
   frame.result(arg::result::indices, TN_DTYPE_I64, shape);
 }
 
-// g at the places the values came from, 0 elsewhere
+// g at the places from which the values came, 0 elsewhere
 TN_GRADIENT(topk, {.always = out_(arg::result::indices)}) { scatter_back(c, c.integer(arg::dim)); }
 
 TN_OP(searchsorted) = {

@@ -1,5 +1,5 @@
 // Optimizers.
-// Steps over lists: parameters and state are written in place, nothing is returned.
+// Steps over lists: they write parameters and state in place and return nothing.
 #include "ops/operands.hpp"
 #include "ops/record.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 std::string_view arg_name(const Frame& frame, uint32_t i) { return frame.op().schema.args[i].name; }
 
-// List `i` matches the parameters, which all optimizers have first, one to one; a list of state may be empty instead.
+// List `i` must match the parameters one to one; a list of state may also be empty. Every optimizer has its parameters first.
 void require_match(const Frame& frame, uint32_t i, bool may_be_empty = false) {
   const auto params = frame.tensors(arg::sgd_step::params), others = frame.tensors(i);
   if (may_be_empty && others.empty()) return;
@@ -36,7 +36,7 @@ void require_counted(const Frame& frame, uint32_t step) {
   frame.require(frame.integer(step) >= 1, "step is {}, counting starts at 1", frame.integer(step));
 }
 
-// The lists of adam_step, which adam_step_counted has in the same places.
+// The lists of adam_step; adam_step_counted has them in the same positions.
 void require_adam(const Frame& frame) {
   using arg = tenon::arg::adam_step;
   require_floats(frame, arg::params);
@@ -154,7 +154,7 @@ TN_OP(multi_norm) = {
     .rule = &rule::multi_norm,
 };
 
-// One norm over all elements of all tensors, in f32, or f64 where one of them is.
+// One norm over all elements of all tensors, in f32, or in f64 if one of them is f64.
 TN_RULE(multi_norm, multi_norm,
         {.dtypes = "floating; f64 where one of them is, else f32", .shapes = "rank 0"}) {
   require_floats(frame, arg::xs);

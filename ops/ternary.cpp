@@ -5,7 +5,7 @@
 
 namespace {
 
-// The common dtype of x, y and z; not bool. With a factor integers become f32.
+// The common dtype of x, y and z, which must not be bool. With a factor integers become f32.
 tn_dtype common_of_three(const Frame& frame) {
   using arg = tenon::arg::addcmul;
   operand(frame, arg::x, kNumbers, "a numeric dtype");
@@ -14,7 +14,7 @@ tn_dtype common_of_three(const Frame& frame) {
   return frame.real(arg::value) == 1 ? dtype : fractional(dtype);
 }
 
-// x times a factor, which is 1 more often than not.
+// x times a factor, which usually is 1.
 Tensor scaled(const Tensor& x, double factor) { return factor == 1 ? x : x * factor; }
 
 }  // namespace

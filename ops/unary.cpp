@@ -122,7 +122,7 @@ TN_RULE(unary_round, floor,
   frame.elementwise(operand(frame, arg::x, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype").dtype());
 }
 
-// piecewise constant: dx is 0. Ops of other families have it, too.
+// piecewise constant: dx is 0; ops of other families share it
 TN_GRADIENT_OF(zero, floor, {}) {}
 
 TN_OP(ceil) = {
@@ -549,8 +549,8 @@ TN_OP(digamma) = {
     .gradient = &gradient::digamma,
 };
 
-// ψ₁(x): below 1/2 π²/sin²(πx) − ψ₁(1−x); else by ten steps of ψ₁(z) = ψ₁(z+1) + 1/z² and the
-// asymptotic series. M. Abramowitz, I. Stegun, 1964, 6.4.7, 6.4.6, 6.4.12.
+// ψ₁(x): for x < 1/2 π²/sin²(πx) − ψ₁(1−x), otherwise ten steps of ψ₁(z) = ψ₁(z+1) + 1/z² and the asymptotic series. M. Abramowitz,
+// I. Stegun, 1964, 6.4.7, 6.4.6, 6.4.12.
 static Tensor trigamma(const Tensor& narrow) {
   const Tensor x = wide(narrow), below = x < 0.5, z = where(below, 1 - x, x);
   const Tensor r = reciprocal(z + 10), s = square(r);
@@ -558,7 +558,7 @@ static Tensor trigamma(const Tensor& narrow) {
   for (const double b : {-691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30}) p = (p + b) * s;
   Tensor y = r + s * 0.5 + r * s * (p + 1.0 / 6);
   for (int i = 0; i < 10; ++i) y = y + reciprocal(square(z + i));
-  // The other branch's sine is 1, as an infinite slope would become a NaN.
+  // For the other branch the sine is 1, because an infinite slope would become a NaN.
   const Tensor sine = sin(where(below, x - round(x), 0.5) * std::numbers::pi);
   return where(below, reciprocal(square(sine)) * (std::numbers::pi * std::numbers::pi) - y, y)
       .to(narrow.dtype());

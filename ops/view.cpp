@@ -1,6 +1,6 @@
 // Views: metadata only.
-// The result shares storage with the argument, except that reshape, flatten and as_strided copy where
-// no strides can express it. A gradient goes back to the elements that the view shows.
+// The result shares storage with the argument, except that reshape, flatten and as_strided copy if no strides can express it. The
+// gradient goes back to the elements that the view shows.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -26,7 +26,7 @@ tn_tensor* with_dims(const tn_tensor& x, const Dims& shape, const Dims& strides,
 
 Dims strides_of(const tn_tensor& x) { return Dims(std::span(x.strides(), x.ndim())); }
 
-// Sizes and strides of the dimensions that `keep` says yes to.
+// Sizes and strides of the dimensions for which `keep` is true.
 template <class Keep>
 void kept_dims(const tn_tensor& x, Keep&& keep, Dims& shape, Dims& strides) {
   for (uint32_t d = 0; d < x.ndim(); ++d) {
@@ -36,8 +36,8 @@ void kept_dims(const tn_tensor& x, Keep&& keep, Dims& shape, Dims& strides) {
   }
 }
 
-// Strides that give `x` the shape `shape` over the same elements; false when there are none. Walks
-// both shapes from the back and matches runs of dimensions of x that lie without gaps.
+// Strides that give `x` the shape `shape` over the same elements; false if there are none. Walks both shapes from the back and matches
+// runs of dimensions of x that have no gaps.
 bool strides_for(const tn_tensor& x, const Dims& shape, Dims& strides) {
   if (x.contiguous() || x.numel == 0) {
     strides = contiguous_strides(shape);
@@ -206,11 +206,11 @@ TN_VIEW(expand) {
     shape.push(size);
     strides.push(fresh || (have == 1 && size != 1) ? 0 : self.strides()[d - added]);
   }
-  count_elements(shape);  // throws when there are too many
+  count_elements(shape);  // throws if there are too many
   return with_dims(self, shape, strides);
 }
 
-// the sum over the new elements, which the engine takes
+// g summed over the new elements, which the engine does
 TN_GRADIENT(expand, {}) { c.set(arg::x, c.grad()); }
 
 TN_OP(squeeze) = {
@@ -296,8 +296,7 @@ TN_OP(slice) = {
     .view = &view::slice,
 };
 
-// Python's rules: negative bounds count from the end, then bounds are cut to the dimension; a
-// negative step walks backwards.
+// Python's rules: negative bounds count from the end, then bounds are clamped to the dimension; a negative step walks backwards.
 TN_VIEW(slice) {
   const uint32_t d = wrap_dim(frame, frame.integer(arg::dim), self.ndim());
   frame.require(self.ndim() > 0, "a tensor of rank 0 has nothing to slice");
@@ -339,7 +338,7 @@ TN_GRADIENT(slice, {}) {
     return c.set(arg::x, put(detail::op_slice_scatter, zeros(shape, g), g, dim, bound(arg::start),
                              bound(arg::end), step));
   if (count == 0) return;
-  // Backwards from `first`: the same elements forwards, reversed.
+  // Walks backwards from `first`: the same elements taken forwards, then reversed.
   const int64_t start = bound(arg::start).value_or(n - 1);
   const int64_t first = std::min(start < 0 ? start + n : start, n - 1),
                 last = first + (count - 1) * step;
@@ -424,7 +423,7 @@ TN_VIEW(diagonal) {
   const uint32_t b = wrap_dim(frame, frame.integer(arg::dim1), self.ndim());
   frame.require(a != b, "dim0 and dim1 are both {}", a);
   const int64_t rows = self.shape()[a], cols = self.shape()[b];
-  int64_t count = 0;  // compared before subtracting, as k may be any number
+  int64_t count = 0;  // compares before subtracting, because k may be any number
   if (k >= 0 && k < cols) count = std::min(rows, cols - k);
   if (k < 0 && k > -rows) count = std::min(rows + k, cols);
   Dims shape, strides;
@@ -473,8 +472,7 @@ TN_OP(as_strided) = {
     .view = &view::as_strided,
 };
 
-// Strides and offset count x's elements in row-major order, so the result does not depend on how x
-// lies in memory.
+// Strides and offset count x's elements in row-major order, so the result does not depend on x's layout in memory.
 TN_VIEW(as_strided) {
   const auto shape = frame.ints(arg::shape), strides = frame.ints(arg::strides);
   const int64_t offset = frame.integer(arg::offset);
@@ -503,7 +501,7 @@ TN_VIEW(as_strided) {
   return with_dims(*copy, Dims(shape), Dims(strides), start);
 }
 
-// True when two index tuples reach one element.
+// Whether two index tuples reach the same element.
 static bool overlaps(std::span<const int64_t> shape, std::span<const int64_t> strides) {
   std::pair<int64_t, int64_t> dims[TN_MAX_DIMS];  // (stride, size)
   size_t n = 0;
@@ -518,8 +516,8 @@ static bool overlaps(std::span<const int64_t> shape, std::span<const int64_t> st
   return false;
 }
 
-// Adds g to x's elements that the strides reach, entry by entry along one dimension, between whose entries alone elements meet.
-// False where there is none, or one of too many entries.
+// Adds g to the elements of x that the strides reach, one entry at a time along the one dimension whose entries overlap. False if there
+// is no such dimension, or if it has too many entries.
 static bool add_entries(GradCall& c, uint32_t arg, std::span<const int64_t> shape,
                         std::span<const int64_t> strides, int64_t offset) {
   constexpr int64_t kFew = 64;
@@ -547,7 +545,7 @@ static bool add_entries(GradCall& c, uint32_t arg, std::span<const int64_t> shap
   return true;
 }
 
-// g where the view reaches, summed where it reaches more than once
+// g where the view reaches, summed where it reaches an element more than once
 TN_GRADIENT(as_strided, {}) {
   const Tensor g = c.grad();
   const auto shape = c.shape(arg::x);

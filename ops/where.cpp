@@ -1,4 +1,4 @@
-// Elementwise, chosen and clamped.
+// Elementwise: selection and clamping.
 #include <limits>
 
 #include "ops/gradients.hpp"
@@ -74,7 +74,7 @@ TN_RULE(clamp, clamp,
   unary(frame, arg::x, dtype);
 }
 
-// dx between the bounds, 0 outside and at them
+// dx between the bounds, 0 outside and at the bounds
 TN_GRADIENT(clamp, {.always = in_(arg::x)}) {
   const auto bound = [&](uint32_t i) {
     return c.has(i) ? OptionalScalar(c.number(i)) : OptionalScalar();
@@ -133,7 +133,7 @@ TN_RULE(where_between, where_between,
   binary(frame, dtype);
 }
 
-// each place hands on to the operand that it took; x has no slope
+// each element passes its gradient to the operand it took; x has no slope
 TN_GRADIENT(where_between, {.always = in_(arg::x)}) {
   const Tensor x = c.in(arg::x), g = c.grad();
   const double low = c.real(arg::low), high = c.real(arg::high);
@@ -145,7 +145,7 @@ TN_DECOMPOSE(where_between) {
   const Tensor x = in.tensor(arg::x);
   const Tensor within =
       logical_and(greater_equal(x, in.real(arg::low)), less_equal(x, in.real(arg::high)));
-  // Of two numbers one has x's dtype.
+  // Two numbers would not have x's dtype, so one becomes a tensor.
   out[0] = where(within, in.operand(arg::inside), in.tensor(arg::outside));
 }
 
@@ -194,7 +194,7 @@ TN_OP(masked_fill) = {
     .decompose = &decomposition::masked_fill,
 };
 
-// keeps x's dtype, whatever the value's
+// keeps x's dtype, whatever the value's dtype
 TN_DECOMPOSE(masked_fill) {
   const Tensor x = in.tensor(arg::x), mask = in.tensor(arg::mask);
   require_dtype(in.frame(), arg::mask, TN_MASK_BOOL, "a bool mask");

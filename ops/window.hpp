@@ -1,11 +1,11 @@
-// What the rules of convolution, pooling and resampling share.
+// Parts that the rules of convolution, pooling and resampling share.
 #pragma once
 
 #include "ops/operands.hpp"
 
 namespace tenon::core {
 
-// Number of dimensions behind (N, C), which must be 1 to 3.
+// The number of dimensions after (N, C), which must be 1 to 3.
 inline uint32_t spatial_rank(const Frame& frame, std::span<const int64_t> shape,
                              std::string_view what) {
   frame.require(shape.size() >= 3 && shape.size() <= 5,
@@ -23,7 +23,7 @@ inline Dims checked_list(const Frame& frame, uint32_t i, uint32_t n, int64_t low
   return list;
 }
 
-// It is rewritten in full, so that kernels need not expand it.
+// The same, and the argument is rewritten in full so that kernels need not expand it.
 inline Dims window_list(Frame& frame, uint32_t i, uint32_t n, int64_t low) {
   const Dims list = checked_list(frame, i, n, low);
   if (frame.ints(i).size() != n) frame.set_ints(i, list);
@@ -42,7 +42,7 @@ inline Dims resized(Frame& frame, uint32_t x_arg, uint32_t size_arg) {
   return out;
 }
 
-// A shape given as an attribute: no negative sizes, and no more elements than there can be.
+// A shape given as an attribute: no negative sizes, and not too many elements.
 inline std::span<const int64_t> shape_argument(const Frame& frame, uint32_t i) {
   const auto shape = frame.ints(i);
   for (const int64_t size : shape)
@@ -52,7 +52,7 @@ inline std::span<const int64_t> shape_argument(const Frame& frame, uint32_t i) {
   return shape;
 }
 
-// g can come from an input of that shape: the same (N, C).
+// Requires that g could come from an input of that shape: the same (N, C).
 inline void require_planes(const Frame& frame, std::span<const int64_t> g,
                            std::span<const int64_t> shape) {
   frame.require(g.size() == shape.size() && g[0] == shape[0] && g[1] == shape[1],
@@ -60,7 +60,7 @@ inline void require_planes(const Frame& frame, std::span<const int64_t> g,
                 format_shape(shape));
 }
 
-// The rule of an op (g, shape, …) -> x's gradient, where the forward op gives `resized`.
+// The rule of an op (g, shape, …) -> x's gradient whose forward op gives `resized`.
 inline void resize_backward(Frame& frame, uint32_t g_arg, uint32_t shape_arg) {
   const tn_tensor& gradient = operand(frame, g_arg, TN_MASK_FLOAT, "a floating-point dtype");
   const auto g = gradient.sizes(), shape = shape_argument(frame, shape_arg);
