@@ -1,4 +1,4 @@
-// A table that came over the ABI, from a side that may be older or newer.
+// Copies a table that came across the ABI from a side that may be older or newer.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tenon::detail {
 
-// As much of it as both sides know, zeros beyond; struct_size is that of the copy.
+// The fields that both sides know; later ones are zero. struct_size is that of the copy.
 template <class Table>
 Table copy_known(const Table* from) {
   Table table{};

@@ -46,7 +46,7 @@ struct Options : CommonOptions {
   }
 };
 
-// Causal self-attention of some heads, then a network for each place (Vaswani et al. 2017, norms first).
+// Causal self-attention with several heads, then a network for each position (Vaswani et al. 2017, norms first).
 struct Block : nn::Module {
   explicit Block(const Options& o)
       : heads(o.heads),
@@ -82,7 +82,7 @@ struct CharGPT : nn::Module {
         blocks(add("blocks", nn::ModuleList<Block>())),
         norm(add("norm", nn::LayerNorm(o.width))) {
     for (int64_t i = 0; i < o.layers; ++i) blocks.push(Block(o));
-    // GPT-2's first values; what is added to the sum of all layers begins smaller.
+    // GPT-2's initial values; layers whose outputs add up over the network start smaller.
     for (auto& [name, parameter] : named_parameters()) {
       if (parameter.ndim() < 2) continue;
       const bool last = name.ends_with("out.weight") || name.ends_with("down.weight");
@@ -90,11 +90,11 @@ struct CharGPT : nn::Module {
                         last ? 0.02 / std::sqrt(2.0 * static_cast<double>(o.layers)) : 0.02);
     }
   }
-  // Logits (B, T, symbols) of the next characters after x (B, T); T is at most the context.
+  // Logits (B, T, symbols) of the characters that follow x (B, T); T is at most the context.
   Tensor forward(const Tensor& index) override {
     Tensor x = tokens(index) + places.weight->narrow(0, 0, index.shape(1));
     for (size_t i = 0; i < blocks.size(); ++i) x = blocks[i](x);
-    return linear(norm(x), tokens.weight);  // the embedding once more
+    return linear(norm(x), tokens.weight);  // the embedding again, as output weights
   }
   nn::Embedding tokens, places;
   nn::ModuleList<Block> blocks;
@@ -108,7 +108,7 @@ Tensor loss_of(CharGPT& net, const Tensor& windows) {
                        windows.narrow(1, 1, n).reshape({-1}));
 }
 
-// Mean loss over a text cut into windows: harsh, as each window begins without anything before it.
+// Mean loss over a text cut into windows. This is harsh, because each window begins without context.
 double nats(CharGPT& net, const Tensor& text, int64_t context) {
   NoGrad guard;
   net.eval();
@@ -122,7 +122,7 @@ double nats(CharGPT& net, const Tensor& text, int64_t context) {
   return total / static_cast<double>(places.shape(0));
 }
 
-// One character after the other, by what fits into the context.
+// One character at a time, given as many earlier ones as fit into the context.
 void write(CharGPT& net, const bible::Text& text, const Options& o) {
   NoGrad guard;
   net.eval();

@@ -48,7 +48,7 @@ struct CharLSTM : nn::Module {
       : embed(add("embed", nn::Embedding(symbols, width))),
         lstm(add("lstm", nn::LSTM(width, width, {.num_layers = layers, .batch_first = true}))),
         out(add("out", nn::Linear(width, symbols))) {}
-  // Logits (B, T, symbols) of what comes after x (B, T); `state` is that after the last.
+  // Logits (B, T, symbols) of the next characters; `state` becomes the state after the last one.
   Tensor next(const Tensor& x, nn::LSTMState& state) {
     auto [y, after] = lstm(embed(x), state);
     state = after;
@@ -59,7 +59,7 @@ struct CharLSTM : nn::Module {
   nn::Linear out;
 };
 
-// The text as that many parallel streams, (rows, N).
+// The text as parallel streams, (rows, N).
 Tensor streams(const Tensor& text, int64_t rows) {
   const int64_t length = text.shape(0) / rows;
   return text[Slice(0, rows * length)].reshape({rows, length});
@@ -72,7 +72,7 @@ Tensor loss_of(CharLSTM& net, const Tensor& rows, int64_t at, int64_t length,
                        rows[{Slice(), Slice(at + 1, at + length + 1)}].reshape({-1}));
 }
 
-// Mean loss over a text, in nats a character.
+// Mean loss over a text, in nats per character.
 double nats(CharLSTM& net, const Tensor& text) {
   NoGrad guard;
   const Tensor rows = streams(text, 32);
@@ -86,7 +86,7 @@ double nats(CharLSTM& net, const Tensor& text) {
   return total / static_cast<double>(count);
 }
 
-// One character after the other, each drawn by how likely it is.
+// One character at a time, each drawn by its probability.
 void write(CharLSTM& net, const bible::Text& text, const Options& o) {
   NoGrad guard;
   Tensor x = bible::indices_of(o.prompt, text).unsqueeze(0).to(o.device);

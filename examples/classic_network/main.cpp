@@ -1,5 +1,4 @@
-// The classic network (three layers of perceptrons with ReLU between) on eight kinds of
-// clothing, 32×32 pixels.
+// The classic network (a perceptron of three layers with ReLU between them) on eight kinds of clothing, 32×32 pixels.
 #include <iomanip>
 #include <iostream>
 
@@ -21,7 +20,7 @@ on the first eight classes of Fashion-MNIST.
   classic_network --batch-size 512 --lr 0.4
 )";
 
-// The first eight classes, with a border of two pixels: (N, 1, 32, 32) floats and labels.
+// The first eight classes with a border of two pixels: (N, 1, 32, 32) floats, and labels.
 data::TensorDataset eight_classes(const std::string& directory, const std::string& part) {
   const fashion::Images all = fashion::load(directory, part);
   const Tensor kept = nonzero(all.labels < 8).select(1, 0);

@@ -1,4 +1,4 @@
-// The options of an example that is one struct of them, and the figure that it ends with.
+// The options of an example, held in one struct, and the figure that it reports at the end.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 #include "tenon/tenon.hpp"
 
-// What the options of every example begin with.
+// Options that every example has.
 struct CommonOptions {
   std::string device_name = "auto";
   uint64_t seed = 1;
   bool is_short = false;
-  tenon::Device device{};  // that of device_name, when the program runs
+  tenon::Device device{};  // made from device_name when the program runs
 };
 
 class Arguments {
@@ -28,7 +28,7 @@ class Arguments {
   void add_switch(const char* name, bool& value, const char* about) {
     all_.add_options()(name, boost::program_options::bool_switch(&value), about);
   }
-  // One that may stand without its name.
+  // An option whose name may be left out.
   template <class T>
   void add_positional(const char* name, T& value, const char* about) {
     add(name, value, about);
@@ -42,8 +42,8 @@ class Arguments {
   boost::program_options::positional_options_description positional_;
 };
 
-// Parses the options and runs the example; its result is the exit status. Options has declare(Arguments&), which changes defaults where
-// is_short is set.
+// Parses the options and runs the example; returns the exit status. Options has declare(Arguments&), which changes defaults if is_short
+// is set.
 template <class Options>
 int run_example(int argc, char** argv, const char* about, int (*run)(const Options&)) {
   namespace po = boost::program_options;
@@ -82,7 +82,7 @@ int run_example(int argc, char** argv, const char* about, int (*run)(const Optio
   }
 }
 
-// What was reached beside what was aimed at: the last line of every example. Whether it was reached.
+// Prints what was reached beside the aim, as the last line of every example, and returns whether it was reached.
 inline bool figure(const char* what, double value, double reach, bool at_most,
                    const char* unit = "") {
   const bool good = at_most ? value <= reach : value >= reach;

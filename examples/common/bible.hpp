@@ -1,5 +1,5 @@
-// The King James Bible, by Debian's program bible, as symbols: every tenth chapter is kept for the
-// test, as examples/python/common.py does it.
+// The King James Bible as printed by Debian's program bible, as symbols. Every tenth chapter is kept for the test, as in
+// examples/python/common.py.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace bible {
 
 struct Text {
-  std::string symbols;        // an index stands for each
+  std::string symbols;        // indexed by the tensors below
   tenon::Tensor train, test;  // i64
 };
 
@@ -35,7 +35,7 @@ inline std::vector<Verse> verses() {
   return found;
 }
 
-// The first of them, a line each.
+// The first verses, one on each line.
 inline std::string beginning(size_t count) {
   std::string text;
   for (const Verse& verse : verses())
@@ -75,7 +75,7 @@ inline std::string sizes_of(const Text& text) {
          std::to_string(text.symbols.size()) + " symbols";
 }
 
-// The indices of what a text is to go on with, (N).
+// The indices of a text to continue, (N).
 inline tenon::Tensor indices_of(const std::string& prompt, const Text& text) {
   std::vector<int64_t> index;
   for (const char c : prompt) {

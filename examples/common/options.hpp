@@ -1,4 +1,4 @@
-// What the example programs share: their options, and a report of plugins and the device.
+// Parts that the example programs share: their options, and a report of plugins and the device.
 #pragma once
 
 #include <boost/program_options.hpp>
@@ -20,7 +20,7 @@ struct Options {
   double lr = 0;
 };
 
-// Nothing when the program shall end at once; *code is its exit code then.
+// Empty if the program should end at once, with exit code *code.
 inline std::optional<Options> parse_options(int argc, char** argv, Options defaults,
                                             const char* about, int* code) {
   namespace po = boost::program_options;
@@ -68,7 +68,7 @@ inline std::optional<Options> parse_options(int argc, char** argv, Options defau
   return o;
 }
 
-// Which plugins were found, and which device is used and why.
+// Prints which plugins were found, which device is used, and why.
 inline tenon::Device choose_device(const std::string& name) {
   using State = tenon::PluginInfo::State;
   tenon::discover_plugins();

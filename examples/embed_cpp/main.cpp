@@ -1,5 +1,5 @@
-// Tenon in a C++ program: a line is fitted to points by gradient descent, on any device.
-// usage: embed_cpp [DEVICE [PLUGIN...]]      such as: embed_cpp cpu, embed_cpp auto ./my_backend.so
+// Tenon in a C++ program: fits a line to points by gradient descent, on any device.
+// usage: embed_cpp [DEVICE [PLUGIN...]]      for example: embed_cpp cpu, embed_cpp auto ./my_backend.so
 #include <cstdio>
 #include <iostream>
 #include <tenon/nn.hpp>
@@ -18,7 +18,7 @@ void show_plugins() {
   }
 }
 
-// y = 2 x - 1 at 64 points of [-1, 1]; the line that is found has its weight and bias.
+// y = 2 x - 1 at 64 points of [-1, 1]; the fitted line has that weight and bias.
 void fit(Device device) {
   const Tensor x = linspace(-1, 1, 64).reshape({64, 1}).to(device);
   const Tensor y = 2 * x - 1;

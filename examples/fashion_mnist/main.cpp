@@ -1,5 +1,4 @@
-// Trains a small convolutional network on Fashion-MNIST, saves it, loads it back and
-// names some images.
+// Trains a small convolutional network on Fashion-MNIST, saves it, loads it again and names some images.
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -52,7 +51,7 @@ double accuracy(Net& net, const data::Dataset& images, Device device) {
   return static_cast<double>(right) / static_cast<double>(images.size());
 }
 
-// One pass over the images; the mean loss of its second half.
+// One pass over the images; returns the mean loss of its second half.
 double train_epoch(Net& net, data::DataLoader& loader, optim::Optimizer& optimizer,
                    optim::LRScheduler& schedule, Device device, Progress& progress) {
   double sum = 0;

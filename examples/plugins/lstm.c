@@ -1,7 +1,7 @@
-/* A recurrent layer of a third party, in C: the cell is an elementwise op with two results, kernels for the host and a gradient; the
-   layer over a sequence is written in other ops, which the core differentiates; an optimizer's step writes its parameter and has no
-   result; a layer over the thread's calls computes products in bf16. Hochreiter & Schmidhuber 1997, with the forget gate of Gers,
-   Schmidhuber & Cummins 2000; the weights lie as PyTorch keeps them: gates i, f, g, o. */
+/* A third party's recurrent layer, in C. The cell is an elementwise op with two results, kernels for the host and a gradient. The layer
+   over a sequence is written in other ops, which the core differentiates. An optimizer's step writes its parameter and has no result.
+   A layer over the thread's calls computes products in bf16. Hochreiter & Schmidhuber 1997, with the forget gate of Gers, Schmidhuber &
+   Cummins 2000; weights are laid out as in PyTorch: gates i, f, g, o. */
 #include "lstm.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static const tn_host* host;
 
 /* ---- Calling ops -------------------------------------------------------------------------------------------------------- */
 
-/* A chain of calls: after the first error nothing is called any more, and all results but those given away are released. */
+/* A chain of calls. After the first error it calls nothing more; at the end it releases all results except those given away. */
 #define MOST 24
 typedef struct chain {
   tn_status* status;
@@ -72,7 +72,7 @@ static tn_status* cell_decompose(void* self, const tn_value* args, uint32_t narg
   return finish(&c);
 }
 
-/* What the gradient of a call reads: its own gate in any case, others where theirs is wanted. */
+/* What the gradient of a call reads: its own gate always, the others only if their gradients are wanted. */
 static void cell_saves(void* self, const tn_value* args, uint32_t nargs, uint64_t needed,
                        uint64_t* inputs, uint64_t* outputs) {
   (void)self, (void)args, (void)nargs;
@@ -99,7 +99,7 @@ static void set(chain* c, tn_grad_call* grad, uint32_t arg, tn_tensor* gradient)
   if (c->status == NULL) c->status = host->grad_set(grad, arg, gradient);
 }
 
-/* Gradients of i and g, from that of the new cell. */
+/* The gradients of i and g, from that of the new cell. */
 static tn_status* add_gradients(tn_grad_call* grad, tn_tensor* of_cell) {
   chain c = {0};
   tn_tensor* in = gate(&c, "sigmoid", grad, I);
@@ -109,7 +109,7 @@ static tn_status* add_gradients(tn_grad_call* grad, tn_tensor* of_cell) {
   return finish(&c);
 }
 
-/* Gradients of f and the old cell, from that of the new one. */
+/* The gradients of f and the old cell, from that of the new one. */
 static tn_status* keep_gradients(tn_grad_call* grad, tn_tensor* of_cell) {
   chain c = {0};
   tn_tensor* forget = gate(&c, "sigmoid", grad, F);
@@ -125,7 +125,7 @@ static tn_status* cell_gradient(void* self, tn_grad_call* grad) {
   (void)self;
   chain c = {0};
   tn_tensor* of_cell = host->grad_output(grad, CELL);
-  tn_tensor* of_hidden = host->grad_output(grad, HIDDEN); /* NULL where nothing used it */
+  tn_tensor* of_hidden = host->grad_output(grad, HIDDEN); /* NULL if nothing used it */
   if (of_hidden != NULL) {
     tn_tensor* out = gate(&c, "sigmoid", grad, O);
     tn_tensor* shown = call1(&c, "tanh", host->grad_saved_output(grad, CELL));
@@ -142,7 +142,7 @@ static tn_status* cell_gradient(void* self, tn_grad_call* grad) {
   return finish(&c);
 }
 
-/* Loops over any layout; operands are the results, then the arguments. */
+/* Loops over any layout; the operands are the results followed by the arguments. */
 #define CELL_KERNEL(type, exp, tanh)                                                     \
   static type sigmoid_##type(type x) { return 1 / (1 + exp(-x)); }                       \
   static tn_status* run_##type(void* self, void* plan, const tn_call* call) {            \
@@ -299,7 +299,7 @@ static const tn_call_layer autocast_layer = {.struct_size = sizeof autocast_laye
                                              .call = cast_products};
 static tn_status* begin(void) { return host->call_layer_push(&autocast_layer); }
 static tn_status* end(void) { return host->call_layer_pop(&autocast_layer); }
-/* For programs that take layers by name, and for `tenon check`: bf16 keeps 8 bits. */
+/* For programs that look up layers by name, and for `tenon check`: bf16 keeps 8 bits. */
 static const tn_offered_layer offered[] = {{TN_STR("bf16"), &autocast_layer, 0.02}};
 static const tn_layers layers = {
     .struct_size = sizeof layers, .layers = offered, .count = 1, .stride = sizeof *offered};

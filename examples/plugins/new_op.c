@@ -1,4 +1,4 @@
-/* A new op in C, softsign(x) = x / (1 + |x|), with a gradient of its own: g / (1 + |x|)². It saves its input for that. */
+/* A new op in C, softsign(x) = x / (1 + |x|), with its own gradient: g / (1 + |x|)². It saves its input for that. */
 #include "tenon/kernel.h"
 
 static const tn_host* host;

@@ -1,4 +1,4 @@
-// New ops in C++: one with a gradient of its own and a kernel for the CPU, one that is only a decomposition.
+// New ops in C++: one with its own gradient and a kernel for the CPU, and one that is only a decomposition.
 #include <cmath>
 
 #include "tenon/new_op.hpp"
@@ -7,12 +7,12 @@ using namespace tenon::sdk;
 
 namespace {
 
-// swish(x) = x · σ(βx). Where no kernel is, this runs, on any device and dtype.
+// swish(x) = x · σ(βx). Where there is no kernel this runs, on any device and dtype.
 Handle swish(const OpArgs& args) {
   const Handle x = args.tensor(0);
   return x * call("sigmoid", x * args.real(1));
 }
-// d/dx = s + βx·s·(1 − s) with s = σ(βx). Written in ops, so it has gradients itself.
+// d/dx = s + βx·s·(1 − s) with s = σ(βx). It is written in ops, so it has gradients of its own.
 void swish_gradient(GradCall& grad) {
   const double beta = grad.real(1);
   const Handle x = grad.saved_input(0), s = call("sigmoid", x * beta);

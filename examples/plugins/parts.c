@@ -1,5 +1,5 @@
-/* Ops of a third party whose results are lists, in C: a tensor cut into parts along a dimension, and all tensors of a list scaled at once.
-   Beside them an interface that moves a tensor's elements elsewhere and back while its own memory is free, and a layer over calls. */
+/* A third party's ops whose results are lists, in C: one cuts a tensor into parts along a dimension, one scales all tensors of a list
+   at once. Also an interface that moves a tensor's elements elsewhere and back, while its own memory is free, and a layer over calls. */
 #include "parts.h"
 
 #include "tenon/kernel.h"
@@ -43,7 +43,7 @@ static tn_status* parts_infer(void* self, const tn_value* args, uint32_t nargs,
   return NULL;
 }
 
-/* Where there is no kernel: copies of slices. */
+/* Runs where there is no kernel: copies slices. */
 static tn_status* parts_decompose(void* self, const tn_value* args, uint32_t nargs,
                                   tn_tensor** outs, uint32_t nouts) {
   (void)self, (void)nargs;
@@ -67,7 +67,7 @@ static tn_status* parts_decompose(void* self, const tn_value* args, uint32_t nar
   return status;
 }
 
-/* The gradients of the parts joined; a part that nobody used has zeros. */
+/* Joins the gradients of the parts; a part that nobody used gets zeros. */
 #define MOST_PARTS 64
 static tn_status* parts_gradient(void* self, tn_grad_call* grad) {
   (void)self;
@@ -166,14 +166,14 @@ static tn_status* scale_gradient(void* self, tn_grad_call* grad) {
 
 /* ---- acme.offload ------------------------------------------------------------------------------------------------------------ */
 
-/* A new tensor on `device` with the elements of another, wherever that is. */
+/* A new tensor on `device` with the elements of another, wherever that one is. */
 static tn_status* copy_to(tn_tensor* tensor, tn_device* device, tn_tensor** copy) {
   tn_value args[2] = {tn_tensor_value(tensor), {TN_VALUE_DEVICE, 0, {0}}};
   args[1].as.device = device;
   tn_tensor* there = NULL;
   tn_status* status = host->op_call(find("to"), args, 2, &there, 1);
   if (status != NULL || there != tensor) return *copy = there, status;
-  status = host->op_call(find("clone"), args, 1, copy, 1); /* it was there already */
+  status = host->op_call(find("clone"), args, 1, copy, 1); /* it was already there */
   host->tensor_release(there);
   return status;
 }
@@ -188,7 +188,7 @@ static tn_status* away(tn_tensor* tensor, tn_device* to, tn_tensor** copy) {
 
 typedef struct source {
   tn_tensor* copy;
-  tn_device* device; /* of the tensor that is filled */
+  tn_device* device; /* of the tensor being filled */
 } source;
 
 static tn_status* put_back(void* ctx, tn_tensor* tensor) {
@@ -208,7 +208,7 @@ static tn_status* watch(tn_tensor* tensor) { return host->storage_track(tensor);
 static const acme_offload offload = {
     .struct_size = sizeof offload, .watch = watch, .away = away, .back = back};
 
-/* ---- A layer that computes -x as x * -1, to the same bits ---------------------------------------------------------------------- */
+/* ---- A layer that computes -x as x * -1, bit for bit the same ----------------------------------------------------------------- */
 
 static tn_status* negate(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
                          tn_tensor** outs, uint32_t nouts, uint32_t* done) {
@@ -248,7 +248,7 @@ static tn_status* start(const tn_host* from, void* plugin, tn_str directory, voi
                             .infer = parts_infer,
                             .decompose = parts_decompose,
                             .gradient = parts_gradient,
-                            .saved_outputs = 1, /* all parts: they share the list's bit */
+                            .saved_outputs = 1, /* all parts, which share the list's bit */
                             .count = parts_count},
                            {.struct_size = sizeof(tn_op_def),
                             .schema = TN_STR("acme.scale_all(Tensor[] xs, float factor) -> "

@@ -1,5 +1,4 @@
-// A backend with three kernels: the products, which are most of the work of a network of perceptrons, and relu. All other ops
-// run on the host.
+// A backend with three kernels: the products, which are most of the work of a perceptron, and relu. All other ops run on the host.
 #include <cstdlib>
 #include <cstring>
 
@@ -30,7 +29,7 @@ struct Device {
   }
 };
 
-// z = x·y, row by row. The core has made the inputs contiguous; products of higher rank are left to others.
+// z = x·y, row by row. The core has made the inputs contiguous; products of higher rank go to others.
 bool matrices(Array<const float> x, Array<const float> y, Array<float>) {
   return x.ndim() == 2 && y.ndim() == 2;
 }

@@ -1,12 +1,12 @@
-// One faster kernel: softmax over rows of 8 floats, the classes of the classic network, for the CPU that another plugin owns. A
-// row is two vectors that stay in registers. Its priority is above that plugin's; other rows and dtypes go on to the next kernel.
+// One faster kernel: softmax over rows of 8 floats, the classes of the classic network, for the CPU that another plugin owns. A row is
+// two vectors that stay in registers. Its priority is higher than that plugin's; other rows and dtypes fall through to the next kernel.
 #include "tenon/plugin.hpp"
 
 using namespace tenon::sdk;
 
 namespace {
 
-// Of GCC's and Clang's vector extension: any CPU.
+// The vector extension of GCC and Clang: works on any CPU.
 using Floats [[gnu::vector_size(16)]] = float;
 using Ints [[gnu::vector_size(16)]] = int32_t;
 
@@ -31,7 +31,7 @@ bool rows_of_8(Array<const float> x, int64_t, Array<float>) {
   return x.ndim() > 0 && x.shape(-1) == 8;
 }
 
-// The core has moved the dimension to the end and made the input contiguous.
+// The core has already moved the dimension to the end and made the input contiguous.
 void softmax(Array<const float> x, int64_t, Array<float> y) {
   const float* in = x.data();
   float* out = y.data();

@@ -1,4 +1,4 @@
-/* The smallest backend: one device whose memory is the host's, and no kernel. Every program runs on it, training included. */
+/* The smallest backend: one device that uses the host's memory and has no kernel. Every program runs on it, training included. */
 #include <stdint.h>
 #include <stdlib.h>
 

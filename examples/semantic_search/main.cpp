@@ -1,4 +1,4 @@
-// all-MiniLM-L6-v2 finds verses of the Bible by their meaning (Reimers & Gurevych 2019, arXiv:1908.10084;
+// all-MiniLM-L6-v2 finds Bible verses by meaning (Reimers & Gurevych 2019, arXiv:1908.10084;
 // Wang et al. 2020, 2002.10957); the network of examples/python/semantic_search.py.
 #include <filesystem>
 #include <numeric>
@@ -51,7 +51,7 @@ struct Options : CommonOptions {
   }
 };
 
-// BERT's encoder (Devlin et al. 2019, arXiv:1810.04805), written over the tensors of the file by their names.
+// BERT's encoder (Devlin et al. 2019, arXiv:1810.04805), written directly over the file's tensors.
 class MiniLM {
  public:
   static constexpr int64_t kLayers = 6, kHeads = 12, kWidth = 384;
@@ -59,7 +59,7 @@ class MiniLM {
   MiniLM(const std::string& path, Device device)
       : weights_(io::load_safetensors(path, device).tensors, path) {}
 
-  // Vectors of length 1, (B, width), of tokens (B, N), those where mask is true.
+  // Vectors of length 1, (B, width), for tokens (B, N), counting those where mask is true.
   Tensor operator()(const Tensor& tokens, const Tensor& mask) const {
     const std::string e = "embeddings.";
     Tensor x = embedding(weights_[e + "word_embeddings.weight"], tokens) +
@@ -81,7 +81,7 @@ class MiniLM {
   Tensor norm(const Tensor& x, const std::string& name) const {
     return layer_norm(x, {kWidth}, weights_[name + ".weight"], weights_[name + ".bias"], 1e-12).y;
   }
-  // Attention among the pieces, then a network for each; a normalisation behind both.
+  // Attention between the pieces, then a network for each; each followed by a normalisation.
   Tensor layer(const Tensor& x, const Tensor& mask, const std::string& name) const {
     const int64_t b = x.shape(0), n = x.shape(1);
     const auto heads = [&](const char* which) {
@@ -99,7 +99,7 @@ class MiniLM {
   Weights weights_;
 };
 
-// Sentences to vectors, (N, width) on the host; sentences of like length share a batch, so that little is padding.
+// Turns sentences into vectors, (N, width) on the host. Sentences of similar length share a batch, so that there is little padding.
 Tensor encode(const std::vector<std::string>& sentences, const text::WordPiece& tokenizer,
               const MiniLM& net, Device device) {
   NoGrad guard;

@@ -43,20 +43,20 @@ struct Options : CommonOptions {
   }
 };
 
-// x·Wᵀ, by floats or packed integers.
+// x·Wᵀ, with W as floats or packed integers.
 using Matrix = std::function<Tensor(const Tensor&)>;
 
-// A Llama (Touvron et al. 2023, arXiv:2302.13971): norms by root mean square, rotated queries and keys, some heads for each pair of
-// keys and values, a gated network. The keys and values of earlier tokens are kept.
+// A Llama (Touvron et al. 2023, arXiv:2302.13971): RMS norms, rotated queries and keys, several query heads for each head of keys and
+// values, a gated network. It keeps the keys and values of earlier tokens.
 class Llama {
  public:
   Llama(const io::Gguf& file, const std::string& path, const Options& o);
-  // Logits (N, vocabulary) after tokens that begin at place `at`; only of the last one where that is asked for.
+  // Logits (N, vocabulary) after tokens that begin at position `at`, or on request only after the last one.
   Tensor operator()(const std::vector<int64_t>& tokens, int64_t at, bool last);
 
  private:
   struct Block {
-    Tensor norm1, norm2, keys, values;  // the latter (groups, context, size)
+    Tensor norm1, norm2, keys, values;  // keys and values: (groups, context, size)
     Matrix qkv, out, up, down;
   };
   Tensor attend(Block& block, const Tensor& x, int64_t at) const;
@@ -66,12 +66,12 @@ class Llama {
 
   int64_t heads_, groups_, context_;
   double eps_;
-  Tensor embedding_, norm_, cos_, sin_;  // rotations by place: (context, 1, size / 2, 2)
+  Tensor embedding_, norm_, cos_, sin_;  // rotations by position: (context, 1, size / 2, 2)
   std::vector<Block> blocks_;
   Matrix logits_;
 };
 
-// One matrix of several that see the same x; integers of that many bits, or floats for 0.
+// Joins matrices that see the same x into one, as integers of that many bits, or floats for 0.
 Matrix matrix(const std::vector<Tensor>& parts, int64_t bits) {
   const Tensor weight = parts.size() == 1 ? parts[0] : concat(parts);
   if (bits == 0) return [weight](const Tensor& x) { return linear(x, weight); };
@@ -109,7 +109,7 @@ Llama::Llama(const io::Gguf& file, const std::string& path, const Options& o)
                        matrix({of("ffn_gate"), of("ffn_up")}, bits),
                        matrix({of("ffn_down")}, bits)});
   }
-  logits_ = matrix({embedding_}, bits == 0 ? 0 : 8);  // bears eight bits, but not four
+  logits_ = matrix({embedding_}, bits == 0 ? 0 : 8);  // eight bits are precise enough, four are not
   const Tensor speed =
       pow(full({}, number("rope.freq_base"), DType::F64), arange(0, size, 2, DType::F64) / -size);
   const Tensor angle =
@@ -122,7 +122,7 @@ Tensor Llama::attend(Block& block, const Tensor& x, int64_t at) const {
   const int64_t n = x.shape(0), turned = heads_ + groups_;
   const Tensor y = block.qkv(norm(x, block.norm1)).reshape({n, turned + groups_, -1});
   const Tensor pairs = y.narrow(1, 0, turned).reshape({n, turned, -1, 2});
-  // A rotation of each pair, by its place.
+  // Rotates each pair by its position.
   const Tensor both = (pairs * cos_.narrow(0, at, n) + flip(pairs, {-1}) * sin_.narrow(0, at, n))
                           .reshape({n, turned, -1})
                           .transpose(0, 1);
@@ -149,7 +149,7 @@ Tensor Llama::operator()(const std::vector<int64_t>& tokens, int64_t at, bool la
   return logits_(norm(last ? x.narrow(0, n - 1, 1) : x, norm_)).to(DType::F32);
 }
 
-// Writes tokens as they come; a letter may lie in two of them, so bytes go out as they are.
+// Writes tokens as they come. A letter may span two of them, so the bytes are written as they are.
 void answer(Llama& net, const text::BytePair& tokenizer, const Options& o) {
   using Clock = std::chrono::steady_clock;
   const std::string begin = "<|im_start|>user\n", end = "<|im_end|>\n<|im_start|>assistant\n";
@@ -186,7 +186,7 @@ int run(const Options& o) {
   for (auto& [name, x] : file.tensors) x = x.to(dtype_of(o.weights));
   const text::BytePair tokenizer = text::byte_pair_of(file.metadata, path);
   Llama net(file, path, o);
-  file = {};  // what is packed need not be there twice
+  file = {};  // the packed copies suffice
   answer(net, tokenizer, o);
   const std::vector<int64_t> tokens = tokenizer.encode(bible::beginning(8));
   const auto n = static_cast<int64_t>(tokens.size()) - 1;

@@ -1,4 +1,4 @@
-// How a call of attention or its backward op is read.
+// Reads a call of attention or its backward op.
 #ifndef TENON_PLUGINS_COMMON_ATTENTION_CALL_HPP
 #define TENON_PLUGINS_COMMON_ATTENTION_CALL_HPP
 
@@ -14,7 +14,7 @@ namespace tenon {
 struct AttentionCall {
   const tn_view *q, *k, *v;
   const tn_view* mask = nullptr;  // bool or q's dtype
-  // Of the mask, over (batch, heads, queries, keys); 0 where it is repeated.
+  // The mask's strides over (batch, heads, queries, keys); 0 where it repeats.
   int64_t mask_strides[4] = {0, 0, 0, 0};
   bool causal;
   double scale;
@@ -28,7 +28,7 @@ struct AttentionCall {
   int64_t value_width() const { return v->shape[3]; }
   int64_t heads_of_group() const { return groups() == 0 ? 1 : heads() / groups(); }
 
-  // Names: arg::attention or arg::attention_backward.
+  // `Names` is arg::attention or arg::attention_backward.
   template <class Names>
   static AttentionCall read(const tn_call& call) {
     AttentionCall a;

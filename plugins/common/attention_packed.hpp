@@ -1,5 +1,5 @@
-// attention_packed and its backward op as the calls of attention and attention_backward that they stand for: over views of their
-// operands and results, so that kernels which take and write any strides need nothing of their own.
+// Turns calls of attention_packed and its backward op into the equivalent calls of attention and attention_backward, over views of their
+// operands and results. Kernels that accept any strides then need no extra code.
 #ifndef TENON_PLUGINS_COMMON_ATTENTION_PACKED_HPP
 #define TENON_PLUGINS_COMMON_ATTENTION_PACKED_HPP
 
@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-// Lives as long as the call that it stands for, and no longer than that one.
+// Must not outlive the call that it replaces.
 class UnpackedAttention {
  public:
   UnpackedAttention(const tn_call& packed, bool is_backward) : call_(packed) {
@@ -25,7 +25,7 @@ class UnpackedAttention {
   const tn_call& call() const { return call_; }
 
  private:
-  // (B, H, L, E), wherever the dimensions lie in memory.
+  // (B, H, L, E), whatever the order of the dimensions in memory.
   struct View {
     tn_view view;
     std::array<int64_t, 4> shape, strides;
@@ -45,7 +45,7 @@ class UnpackedAttention {
       view.offset += bytes;
       return &view;
     }
-    // Of (B, L, H, E).
+    // From (B, L, H, E).
     const tn_view* heads_first(const tn_view& of) { return see(of, {0, 2, 1, 3}, 0); }
     // q, k or v of (B, L, 3, H, E).
     const tn_view* part(const tn_view& of, int64_t which) {

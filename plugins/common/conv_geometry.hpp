@@ -1,4 +1,4 @@
-// How a conv, conv_backward_input or conv_backward_weight call is read.
+// Reads a conv, conv_backward_input or conv_backward_weight call.
 #ifndef TENON_PLUGINS_COMMON_CONV_GEOMETRY_HPP
 #define TENON_PLUGINS_COMMON_CONV_GEOMETRY_HPP
 
@@ -12,21 +12,21 @@ namespace tenon {
 
 enum ConvPass : uint32_t { kForward, kInput, kWeight };
 
-// A call brought to three spatial dimensions; the first ones have size 1 where it has fewer.
+// A call brought to three spatial dimensions; if it has fewer, the first ones have size 1.
 struct ConvGeometry {
   using Three = std::array<int64_t, 3>;
   static int64_t product(const Three& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // the last two of a group
+  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // the last two are for one group
   Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0},
       dilation{1, 1, 1};
 
-  // The last `spatial` of them.
+  // Only the last `spatial` of them count.
   static std::vector<int64_t> last(const Three& sizes, uint32_t spatial) {
     return {sizes.end() - spatial, sizes.end()};
   }
 
-  // Operands: x and weight, g and weight, or g and x. All three ops have them, and the attributes, where conv has its own.
+  // Operands: x and weight, g and weight, or g and x. All three ops have them and the attributes in the positions of conv.
   template <class Op>
   static constexpr bool attributes_as_conv =
       Op::stride == arg::conv::stride&& Op::padding == arg::conv::padding&& Op::dilation ==
@@ -63,12 +63,12 @@ struct ConvGeometry {
   int64_t in_plane() const { return product(in); }
   int64_t out_plane() const { return product(out); }
   int64_t taps() const { return product(kernel); }
-  int64_t depth() const { return channels * taps(); }  // of the product that an output is
-  // Whether every output reads one place of x.
+  int64_t depth() const { return channels * taps(); }  // terms in the sum of each output
+  // Whether every output reads a single place of x.
   bool pointwise() const {
     return taps() == 1 && product(stride) == 1 && padding == Three{0, 0, 0};
   }
-  // Multiplications of the convolution.
+  // The number of multiplications of the convolution.
   double work() const {
     return static_cast<double>(batch * groups * filters) * static_cast<double>(out_plane()) *
            static_cast<double>(depth());

@@ -1,4 +1,4 @@
-// Bytes of an element, where no function of the core is at hand.
+// The size of an element in bytes, for code that cannot call the core.
 #ifndef TENON_PLUGINS_COMMON_DTYPE_SIZE_HPP
 #define TENON_PLUGINS_COMMON_DTYPE_SIZE_HPP
 

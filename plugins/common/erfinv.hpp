@@ -1,4 +1,4 @@
-// The inverse of erf, for the CPU and, where GPU_FN says how a function is marked, for GPUs.
+// The inverse of erf, for the CPU and for GPUs, where GPU_FN marks a function.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-// x·p(w), w = −ln(1 − x²): M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2012, table 5. Some 1e-7 of the
-// result where w < 16. The coefficients from the highest power down: of w − 2.5 where w < 5, else of √w − 3.
+// x·p(w), w = −ln(1 − x²): M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2012, table 5. The relative error is
+// about 1e-7 for w < 16. Coefficients from the highest power down: of w − 2.5 for w < 5, otherwise of √w − 3.
 #define TENON_ERFINV_CENTRE                                                                       \
   2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, \
       -0.00417768164, 0.246640727, 1.50140941
@@ -34,7 +34,7 @@ TENON_SHARED_FN float erfinv(float x) {
   return erfinv_start(x, -std::log((1.0f - a) * (1.0f + a)));
 }
 
-// Then Halley's steps on erf, or, where 1 − |x| is exact, Newton's on ln erfc: 2e-16 of the result.
+// Then Halley's steps on erf, or, if 1 − |x| is exact, Newton's on ln erfc: a relative error of 2e-16.
 TENON_SHARED_FN double erfinv(double x) {
   const double a = std::fabs(x);
   if (!(a < 1.0))

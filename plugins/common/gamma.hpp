@@ -1,4 +1,4 @@
-// Relations of the gamma function, for the CPU and, where GPU_FN says how a function is marked, for GPUs.
+// Relations of the gamma function, for the CPU and for GPUs, where GPU_FN marks a function.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace tenon {
 
 // ψ(x): reflected to x > 0, raised to x ≥ 10, then the asymptotic series. M. Abramowitz, I. Stegun, "Handbook of Mathematical
-// Functions", 1964, 6.3.7, 6.3.5, 6.3.18. A zero has a sign, which says from where the pole is approached.
+// Functions", 1964, 6.3.7, 6.3.5, 6.3.18. The sign of a zero says from which side the pole is approached.
 template <class T>
 TENON_SHARED_FN T digamma(T x) {
   if (x == T(0)) return std::copysign(std::numeric_limits<T>::infinity(), -x);

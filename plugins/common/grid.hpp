@@ -1,5 +1,5 @@
-// grid_sample: how its calls are read, and which elements of x a coordinate of the grid reads. For the CPU and, where GPU_FN says how
-// a function is marked, for GPUs. ops/resample.cpp has the same formulas as tensors.
+// grid_sample: reads its calls, and finds the elements of x that a coordinate of the grid reads. For the CPU and for GPUs, where GPU_FN
+// marks a function. ops/resample.cpp has the same formulas as tensors.
 #ifndef TENON_PLUGINS_COMMON_GRID_HPP
 #define TENON_PLUGINS_COMMON_GRID_HPP
 
@@ -15,14 +15,14 @@ namespace tenon {
 
 enum class GridPadding : uint32_t { kZeros, kBorder, kReflection };
 
-// Elements are counted below this, and coordinates beyond it are taken as it.
+// Element counts stay below this, and coordinates beyond it are clamped to it.
 inline constexpr int64_t kMostGridPlaces = int64_t{1} << 30;
 
-// A call of grid_sample, or of its gradient, brought to three spatial dimensions: the first has size 1 where the call has two.
+// A call of grid_sample or its gradient, brought to three spatial dimensions: the first has size 1 if the call has two.
 struct GridGeometry {
   int64_t batch, channels, in_plane = 1, out_plane = 1;
   int32_t in[3] = {1, 1, 1};
-  uint32_t spatial, taps;  // elements that an output reads along a dimension
+  uint32_t spatial, taps;  // taps: elements that an output reads along a dimension
   GridPadding padding;
   bool align;
 
@@ -49,14 +49,14 @@ struct GridGeometry {
   }
 
   uint32_t taps_of_output() const { return taps * taps * (spatial == 3 ? taps : 1); }
-  // Whether 32 bits count the elements of all samples' planes and all taps of their outputs.
+  // Whether 32 bits suffice to count the elements of all samples' planes and all taps of their outputs.
   bool fits() const {
     return in_plane < kMostGridPlaces && batch * in_plane < INT32_MAX &&
            batch * out_plane < INT32_MAX / taps_of_output();
   }
 };
 
-// A coordinate as a place along a dimension, in elements, and how the place changes with it.
+// A coordinate as a position along a dimension, in elements, and the position's derivative.
 template <class C>
 struct GridPlace {
   C at, slope;
@@ -76,7 +76,7 @@ TENON_SHARED_INLINE_FN GridPlace<C> grid_place(C coordinate, C size, bool align)
   return {(c + C(1)) * slope - (align ? C(0) : C(0.5)), nan ? C(0) : slope};
 }
 
-// Held within the dimension; there is no slope where it was not.
+// Clamped to the dimension; the slope is 0 where it was outside.
 template <class C>
 TENON_SHARED_INLINE_FN GridPlace<C> grid_clipped(const GridPlace<C>& place, C size) {
   if (!(place.at > C(0))) return {C(0), C(0)};
@@ -104,7 +104,7 @@ TENON_SHARED_INLINE_FN GridPlace<C> grid_cubic(C x, bool near) {
   return {((C(-0.75) * x + C(3.75)) * x - C(6)) * x + C(3), (C(-2.25) * x + C(7.5)) * x - C(6)};
 }
 
-// A whole place after padding; −1: nothing is read.
+// An integer position after padding; −1: nothing is read.
 TENON_SHARED_INLINE_FN int32_t grid_padded(int32_t at, int32_t size, GridPadding padding,
                                            bool align) {
   if (at >= 0 && at < size) return at;
@@ -115,7 +115,7 @@ TENON_SHARED_INLINE_FN int32_t grid_padded(int32_t at, int32_t size, GridPadding
   return turned < size ? turned : period - (align ? 0 : 1) - turned;
 }
 
-// What one coordinate reads along its dimension.
+// The elements that one coordinate reads along its dimension.
 template <class C, uint32_t kTaps>
 struct GridAxis {
   int32_t at[kTaps];  // −1: nothing
@@ -159,7 +159,7 @@ struct GridAxis {
   }
 };
 
-// What an output reads: taps in the order of the elements. kDepth: those along the first of three dimensions, 1 where there are two.
+// The elements that an output reads, in their order. kDepth: the taps along the first of three dimensions, 1 if there are two.
 template <class C, uint32_t kTaps, uint32_t kDepth>
 struct GridSpot {
   static constexpr uint32_t kCount = kDepth * kTaps * kTaps;
@@ -174,7 +174,7 @@ struct GridSpot {
     z.set(0, 0, C(1), C(0));
     if (kDepth > 1 || g.spatial == 3) z.read(at_z, g.in[0], g.padding, g.align);
   }
-  // In x's plane; −1: nothing is read.
+  // A position in x's plane; −1: nothing is read.
   TENON_SHARED_INLINE_FN int32_t at(uint32_t k) const {
     const int32_t a = z.at[k / (kTaps * kTaps)], b = y.at[k / kTaps % kTaps], c = x.at[k % kTaps];
     return (a | b | c) < 0 ? -1 : (a * height + b) * width + c;
@@ -182,7 +182,7 @@ struct GridSpot {
   TENON_SHARED_INLINE_FN C weight(uint32_t k) const {
     return z.weight[k / (kTaps * kTaps)] * y.weight[k / kTaps % kTaps] * x.weight[k % kTaps];
   }
-  // How the weight changes with a coordinate of the grid: 0 is x's.
+  // The derivative of the weight with respect to a coordinate of the grid; coordinate 0 is x's.
   TENON_SHARED_INLINE_FN C slope(uint32_t k, uint32_t coordinate) const {
     const uint32_t a = k / (kTaps * kTaps), b = k / kTaps % kTaps, c = k % kTaps;
     return (coordinate == 2 ? z.slope[a] : z.weight[a]) *

@@ -1,4 +1,4 @@
-// How functions that the CPU and GPUs share are marked: GPU_FN says it for GPUs, and stands before this header.
+// Marks functions that the CPU and GPUs share. A GPU build defines GPU_FN before it includes this header.
 #ifndef TENON_PLUGINS_COMMON_HOST_DEVICE_HPP
 #define TENON_PLUGINS_COMMON_HOST_DEVICE_HPP
 
@@ -7,7 +7,7 @@
 #define TENON_SHARED_INLINE_FN GPU_FN
 #else
 #define TENON_SHARED_FN inline
-// Into loops for any instruction set, whose rounding (products fused into sums) it takes.
+// Inlined into loops for any instruction set, so that it rounds as they do (products fused into sums).
 #define TENON_SHARED_INLINE_FN inline __attribute__((always_inline))
 #endif
 

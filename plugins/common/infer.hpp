@@ -1,5 +1,5 @@
-// Shape rules of new ops as functions over views: def.infer = rule<fn>(), fn(const Views&, Results&). What they throw becomes a
-// status; the core puts the op's name in front.
+// Shape rules of new ops as functions over views: def.infer = rule<fn>(), fn(const Views&, Results&). An exception becomes a status;
+// the core puts the op's name in front.
 #ifndef TENON_PLUGINS_COMMON_INFER_HPP
 #define TENON_PLUGINS_COMMON_INFER_HPP
 
@@ -33,7 +33,7 @@ namespace host __attribute__((visibility("hidden"))) {
     return dtype == TN_DTYPE_F32 ? TN_DTYPE_C64 : dtype == TN_DTYPE_F64 ? TN_DTYPE_C128 : dtype;
   }
 
-  // Arguments of a call without their elements.
+  // The arguments of a call without their elements.
   class Views {
    public:
     Views(const tn_value* args, uint32_t count) : args_(args, count) {}
@@ -53,7 +53,7 @@ namespace host __attribute__((visibility("hidden"))) {
   class Results {
    public:
     explicit Results(tn_result* const* results) : results_(results) {}
-    // Result k: the sizes of a batch and then those of one element of it.
+    // Sets result k to the sizes of a batch followed by the sizes of one entry.
     void set(uint32_t k, tn_dtype dtype, Sizes batch,
              std::initializer_list<int64_t> sizes = {}) const {
       tn_result& out = *results_[k];

@@ -1,4 +1,4 @@
-// How a call of a normalisation or its backward op is read.
+// Reads a call of a normalisation or its backward op.
 #ifndef TENON_PLUGINS_COMMON_NORM_CALL_HPP
 #define TENON_PLUGINS_COMMON_NORM_CALL_HPP
 
@@ -23,7 +23,7 @@ struct RowNorm {
   }
 
   const tn_view *x, *g = nullptr, *mean = nullptr, *rstd, *weight, *bias = nullptr;
-  // Of add_layer_norm: what is added to x, and where the sum goes; what arrives at the sum, which then is x, or NULL.
+  // For add_layer_norm: what is added to x, and where the sum goes. For its backward op, where x is the sum: the sum's gradient, or NULL.
   const tn_view *residual = nullptr, *sum = nullptr, *gsum = nullptr;
   int64_t rows, n = 1;
   double eps = 0;
@@ -91,10 +91,10 @@ struct ChannelNorm {
 
   const tn_view* x;
   int64_t n, c, s = 1;
-  int64_t groups = 1, width = 1;  // of a sample; channels of a group
+  int64_t groups = 1, width = 1;  // groups in a sample; channels in a group
   bool batch;
 
-  // The norm of batches has operands and results where that of groups has them; its backward op has `training` for `groups`.
+  // batch_norm has its operands and results where group_norm has them; its backward op has `training` in place of `groups`.
   static_assert(arg::batch_norm::x == arg::group_norm::x &&
                 arg::batch_norm::result::mean == arg::group_norm::result::mean &&
                 arg::batch_norm::result::rstd == arg::group_norm::result::rstd);

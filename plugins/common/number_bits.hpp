@@ -1,4 +1,4 @@
-// A number as the bits of an element, for what the host computes ahead of a kernel.
+// A number as the bits of an element, for values that the host computes ahead of a kernel.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-// Bits of an integer's element, and how many of them hold its magnitude.
+// The bits of an integer's element, and how many of them hold its magnitude.
 inline int whole_width(tn_dtype dtype) { return 8 << (dtype - 1) % 4; }
 inline int whole_digits(tn_dtype dtype) {
   return whole_width(dtype) - (dtype >= TN_DTYPE_I8 ? 1 : 0);
@@ -31,8 +31,8 @@ inline uint64_t whole_bits(tn_dtype dtype, int64_t value) {
   return static_cast<uint64_t>(value) & whole_mask(dtype);
 }
 
-// As a cast has it: rounded to nearest; limited to the range of integers, where NaN gives 0; anything but 0 is true. `Number` is
-// double or int64_t; complex dtypes have no bits here.
+// Converts like a cast: rounds to nearest, clamps to the range of integers, where NaN gives 0; for bool anything but 0 is true. `Number`
+// is double or int64_t; complex dtypes have no bits here.
 template <class Number>
 uint64_t number_bits(tn_dtype dtype, Number value) {
   switch (dtype) {

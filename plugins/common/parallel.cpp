@@ -9,10 +9,10 @@ namespace tenon {
 namespace host __attribute__((visibility("hidden"))) {
 
   namespace {
-  // Pieces for each thread: enough that the share of one that is late is taken over in parts.
+  // Pieces for each thread: enough that others can take over the share of a late one in parts.
   constexpr int64_t kPieces = 8;
 
-  // A host that does not say: all cores, and one in a child of fork().
+  // The default if the host does not say: all cores, and one in a child of fork().
   std::atomic<uint32_t> g_cores{1};
   std::atomic<uint32_t (*)()> g_limit{[] { return g_cores.load(std::memory_order_relaxed); }};
 
@@ -22,7 +22,7 @@ namespace host __attribute__((visibility("hidden"))) {
   }
   }  // namespace
 
-  // Never destroyed: other threads may compute until the process has gone.
+  // Never destroyed: other threads may be computing until the process ends.
   Pool& pool() {
     static Pool* const own = new Pool;
     return *own;
@@ -56,7 +56,7 @@ namespace host __attribute__((visibility("hidden"))) {
                   width = std::min<int64_t>(max_threads(), most);
     const Team team(width > 1);
     if (!team) return body(context, 0, n);
-    // Multiples of 64 elements in long ranges, so that threads share no cache line and vectors stay whole.
+    // Long ranges are cut at multiples of 64 elements, so that threads share no cache line and vectors stay whole.
     pool().run({n, width * std::min(most / width, kPieces), n >= 64 * 64 ? 64 : 1,
                 static_cast<int>(width), context, body});
   }

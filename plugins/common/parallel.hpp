@@ -10,12 +10,12 @@
 namespace tenon {
 namespace host __attribute__((visibility("hidden"))) {
 
-  // When the plugin starts: from whom to learn how many threads it may use.
+  // Called when the plugin starts: where to ask how many threads it may use.
   void start_threads(const tn_host* host);
-  // How many threads a loop may use here and now: 1 inside of another.
+  // How many threads a loop may use here and now: 1 inside another loop.
   int max_threads();
 
-  // The only user of several threads, if it holds.
+  // Whether this is the only user of several threads.
   class Team {
    public:
     explicit Team(bool wanted = true);
@@ -39,8 +39,8 @@ namespace host __attribute__((visibility("hidden"))) {
   }
   }  // namespace detail
 
-  // body(begin, end) over [0, n), in pieces of at least `grain`, some a thread. The exception of the first piece that has one reaches the
-  // caller, so that it does not depend on who was quicker.
+  // body(begin, end) over [0, n), in pieces of at least `grain`, several for each thread. If pieces throw, the exception of the first one
+  // reaches the caller, so that it does not depend on timing.
   template <class Body>
   inline void parallel_ranges(int64_t n, int64_t grain, Body && body) {
     if (n <= 0) return;

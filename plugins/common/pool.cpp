@@ -14,13 +14,13 @@ namespace host __attribute__((visibility("hidden"))) {
   namespace {
   using std::chrono::microseconds;
 
-  // How long a worker looks out for the next loop before it sleeps, and an owner for the last piece: waking takes 5 to 50 us.
+  // How long a worker spins for the next loop before it sleeps, and an owner for the last piece: waking takes 5 to 50 us.
   constexpr int kPauses = 300;
   constexpr microseconds kLookOut{300}, kWaitAwake{50};
   // A yield that takes longer than this gave the core to another program.
   constexpr microseconds kShared{100};
-  // A worker that keeps the owner waiting for longer than this, and longer than all of the loop took, has lost its core. Then loops stay
-  // on one thread for a while, but for those that take longer than kLong.
+  // A worker that delays the owner for longer than this, and longer than the loop itself took, has lost its core. Then loops stay on one
+  // thread for a while, except those that take longer than kLong.
   constexpr microseconds kLate{200}, kLong{2000}, kMostAlone{200'000};
   constexpr int64_t kMostPatience = 64;
 
@@ -34,7 +34,7 @@ namespace host __attribute__((visibility("hidden"))) {
 #endif
   }
 
-  // The calling thread computes as part of a loop.
+  // Marks the calling thread as computing part of a loop.
   class Inside {
    public:
     Inside() : before_(std::exchange(t_inside, true)) {}
@@ -63,7 +63,7 @@ namespace host __attribute__((visibility("hidden"))) {
     ::new (static_cast<void*>(this)) Pool(hook);
   }
 
-  // Up to `wanted` workers; fewer where the system gives no more. Signals are for the program's own threads.
+  // Starts up to `wanted` workers, fewer if the system gives no more. They leave signals to the program's own threads.
   int Pool::hire(int wanted) {
     if (hired_ >= wanted) return wanted;
     sigset_t all, before;
@@ -98,7 +98,8 @@ namespace host __attribute__((visibility("hidden"))) {
     }
   }
 
-  // Yields while it looks out, so that a program that wants the core gets it; once one did, it sleeps, and is soon back when called.
+  // Yields while it spins, so that a program that wants the core gets it. After losing the core once it sleeps, and wakes quickly when
+  // called.
   void Pool::await_call(Worker & me, uint32_t seen) {
     for (int i = 0; i < kPauses; ++i, relax())
       if (me.calls.load() != seen) return;
@@ -137,7 +138,7 @@ namespace host __attribute__((visibility("hidden"))) {
     }
   }
 
-  // From here on nobody joins; waits for who is in a piece.
+  // Closes the gate to new workers and waits for those still in a piece.
   void Pool::close(Clock::time_point begun) {
     const Clock::time_point finished = Clock::now();
     shared_ += finished - begun;
@@ -154,14 +155,14 @@ namespace host __attribute__((visibility("hidden"))) {
     if (waited > std::max<Clock::duration>(kLate, finished - begun)) stay_alone(waited);
   }
 
-  // Longer each time that sharing since the last time did not earn what was lost now.
+  // Grows each time that sharing since the last pause gained less than the latest loss.
   void Pool::stay_alone(Clock::duration lost) {
     patience_ = 4 * lost > shared_ ? std::min(2 * patience_, kMostPatience) : 1;
     shared_ = {};
     alone_until_ = Clock::now() + std::min<Clock::duration>(patience_ * lost, kMostAlone);
   }
 
-  // The number of a piece that is now the caller's, or -1: of its own share first, which lies in its caches.
+  // The number of a piece that the caller now owns, or -1. Its own share comes first, because it lies in its caches.
   int64_t Pool::claim(int self) {
     for (int i = 0; i < loop_.width; ++i) {
       Share& share = shares_[static_cast<size_t>((self + i) % loop_.width)];
@@ -172,7 +173,7 @@ namespace host __attribute__((visibility("hidden"))) {
     return -1;
   }
 
-  // Pieces before one that failed are done all the same, so that the exception does not depend on who was quicker.
+  // Even if a piece fails, those before it still run, so that the exception does not depend on timing.
   void Pool::piece(int64_t index) {
     const int64_t units = (loop_.n + loop_.unit - 1) / loop_.unit;
     const int64_t begin = std::min(loop_.n, units * index / loop_.pieces * loop_.unit);

@@ -1,5 +1,5 @@
 // Threads for loops of a plugin that computes on the host. Pieces of a loop are claimed one by one, so that nobody waits for a thread
-// that has not come yet, nor for the share of one that came late.
+// that has not woken yet, nor for the share of a late one.
 #ifndef TENON_PLUGINS_COMMON_POOL_HPP
 #define TENON_PLUGINS_COMMON_POOL_HPP
 
@@ -17,7 +17,8 @@
 namespace tenon {
 namespace host __attribute__((visibility("hidden"))) {
 
-  // body(context, begin, end) over [0, n) in `pieces` pieces of about one length, each a multiple of `unit`, on at most `width` threads.
+  // body(context, begin, end) over [0, n) in `pieces` pieces of about equal length, each a multiple of `unit`, on at most `width`
+  // threads.
   struct Loop {
     int64_t n = 0, pieces = 0, unit = 1;
     int width = 1;
@@ -28,7 +29,7 @@ namespace host __attribute__((visibility("hidden"))) {
   class Pool {
    public:
     static constexpr int kMost = TN_THREADS_MOST;
-    // For tests: runs on a worker that was called, before it looks for work.
+    // For tests: runs on a worker that was woken, before it looks for work.
     using Hook = void (*)(int worker);
 
     explicit Pool(Hook hook = nullptr) : hook_(hook) {}
@@ -36,22 +37,22 @@ namespace host __attribute__((visibility("hidden"))) {
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
-    // One loop at a time: who finds it taken computes alone rather than fights for the cores.
+    // One loop runs at a time: a caller who finds the pool taken computes alone rather than compete for the cores.
     bool take() { return !taken_.exchange(true, std::memory_order_acquire); }
     void give() { taken_.store(false, std::memory_order_release); }
 
-    // Returns when every piece is done; the exception of the first piece that has one comes through. By who took the pool.
+    // Called by whoever took the pool. Returns when every piece is done, and throws the exception of the first piece that has one.
     void run(const Loop& loop);
 
-    // Whether this thread is in a loop, of whichever pool of this library.
+    // Whether this thread is inside a loop of any pool of this library.
     static bool inside();
-    // In a child of fork(), which has none of the threads.
+    // Called in a child of fork(), which has none of the threads.
     void forked();
 
    private:
     using Clock = std::chrono::steady_clock;
 
-    // Pieces that one thread begins with, and others help with when theirs are done.
+    // Pieces that one thread begins with, and that others help with once theirs are done.
     struct alignas(64) Share {
       std::atomic<int64_t> next{0};
       int64_t end = 0;
@@ -75,10 +76,10 @@ namespace host __attribute__((visibility("hidden"))) {
     int64_t claim(int self);
     void piece(int64_t index);
 
-    // Bit kOpen: workers may join the loop; below it how many are in it.
+    // Bit kOpen: workers may join the loop. The bits below count those in it.
     static constexpr uint32_t kOpen = 4096;
     alignas(64) std::atomic<uint32_t> gate_{0};
-    alignas(64) std::atomic<uint32_t> emptied_{0};  // how often the last one left a closed gate
+    alignas(64) std::atomic<uint32_t> emptied_{0};  // how often a closed gate became empty
     std::atomic<bool> taken_{false}, stop_{false};
 
     // Written by the owner while nobody is in the loop.
@@ -88,11 +89,11 @@ namespace host __attribute__((visibility("hidden"))) {
     std::mutex failing_;
     std::exception_ptr error_;
 
-    // The owner's.
-    std::array<Worker, kMost> workers_;  // the first is not used: the owner takes its place
+    // Used by the owner only.
+    std::array<Worker, kMost> workers_;  // the first is unused: the owner takes its place
     int hired_ = 0;
     Clock::time_point alone_until_{};
-    Clock::duration shared_{};  // in loops of several threads since then
+    Clock::duration shared_{};  // time in shared loops since then
     int64_t patience_ = 1;
     const Hook hook_;
   };

@@ -1,4 +1,4 @@
-// How a call of a pooling op or of its gradient is read.
+// Reads a call of a pooling op or of its gradient.
 #ifndef TENON_PLUGINS_COMMON_POOL_GEOMETRY_HPP
 #define TENON_PLUGINS_COMMON_POOL_GEOMETRY_HPP
 
@@ -19,7 +19,7 @@ enum PoolOp : uint32_t {
   kAdaptiveAvgPoolBackward
 };
 
-// Brought to three spatial dimensions; the first ones have size 1 where the call has fewer. `in` is of x, or of its gradient.
+// Brought to three spatial dimensions; if the call has fewer, the first ones have size 1. `in` belongs to x or to its gradient.
 struct PoolGeometry {
   using Three = std::array<int64_t, 3>;
   bool maximum, backward, adaptive, include_pad = false;
@@ -31,7 +31,7 @@ struct PoolGeometry {
       : maximum(op == kMaxPool || op == kAdaptiveMaxPool),
         backward(op == kAvgPoolBackward || op == kAdaptiveAvgPoolBackward),
         adaptive(op >= kAdaptiveMaxPool) {
-    // x and g come first.
+    // x and g are the first arguments.
     const tn_view &first = *call.args[arg::max_pool::x].as.view, &result = *call.outs[0];
     const tn_view &x = backward ? result : first, &y = backward ? first : result;
     planes = x.shape[0] * x.shape[1];
@@ -44,14 +44,14 @@ struct PoolGeometry {
 
   int64_t in_plane() const { return in[0] * in[1] * in[2]; }
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
-  // About as many elements make up a window.
+  // Roughly how many elements a window has.
   int64_t window() const {
     int64_t elements = 1;
     for (uint32_t d = 0; d < 3; ++d)
       elements *= adaptive ? (in[d] + out[d] - 1) / std::max<int64_t>(out[d], 1) : kernel[d];
     return elements;
   }
-  // Whether 32 bits count the places along each dimension, those of the padding included.
+  // Whether 32 bits suffice to count the places along each dimension, padding included.
   bool fits() const {
     for (uint32_t d = 0; d < 3; ++d) {
       if (adaptive && (in[d] + 1) * (out[d] + 1) > INT32_MAX) return false;

@@ -14,11 +14,11 @@ const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
   return call.args[arg].tag == TN_VALUE_VIEW ? call.args[arg].as.view : nullptr;
 }
 
-constexpr int64_t kMost = INT32_MAX - 1024;  // of what is counted in 32 bits; tiles reach beyond
+constexpr int64_t kMost = INT32_MAX - 1024;  // for sizes counted in 32 bits; tiles reach beyond
 
 int64_t step(const tn_view& view, uint32_t d) { return view.shape[d] == 1 ? 0 : view.strides[d]; }
 
-// The last two dimensions of a view are rows and columns; those before it, counted from the right, are the batch of `out`.
+// The last two dimensions of a view are rows and columns. Those before them, counted from the right, belong to the batch of `out`.
 void read_batch(Product& p, const tn_view& out, uint32_t dims) {
   const auto step_of = [&](const tn_view& view, uint32_t from_right) {
     return view.ndim < from_right + 3 ? 0 : step(view, view.ndim - 3 - from_right);
@@ -33,7 +33,7 @@ void read_batch(Product& p, const tn_view& out, uint32_t dims) {
   }
 }
 
-// While b is the same for all of a batch, the batch is more rows: (B, S, K)·(K, N) is one product of B·S rows.
+// If b is the same for the whole batch, the batch is just more rows: (B, S, K)·(K, N) is one product of B·S rows.
 void join_rows(Product& p) {
   for (; p.ndim > 0; --p.ndim) {
     const uint32_t last = p.ndim - 1;
@@ -45,7 +45,7 @@ void join_rows(Product& p) {
   }
 }
 
-// A product with one column is that of the transposed operands: what is thin lies in the rows.
+// A product with one column becomes that of the transposed operands, so that the thin dimension is the rows.
 void one_row(Product& p) {
   if (p.n != 1 || p.m == 1) return;
   std::swap(p.m, p.n);
@@ -54,7 +54,7 @@ void one_row(Product& p) {
   std::swap(p.b.row, p.b.column);
 }
 
-// In place: a product is half a kilobyte, which small ones would feel.
+// In place, because a Product takes half a kilobyte, which small products would feel.
 void finish(Product& p) {
   if (p.batches > 0) join_rows(p);
   one_row(p);
@@ -133,7 +133,7 @@ Product read_weight_gradient(const tn_call& call) {
 }
 
 Product read_scaled_matmul(const tn_call& call) {
-  Product p = read_matmul(call);  // a and b are where matmul has x and y
+  Product p = read_matmul(call);  // a and b have the positions of matmul's x and y
   p.bias = input_or_null(call, arg::scaled_matmul::bias);
   if (p.bias != nullptr) p.bias_step = step(*p.bias, 0);
   return p;

@@ -1,4 +1,4 @@
-// How a matmul or linear call is read: one product, repeated over a batch.
+// Reads a matmul or linear call: one product, repeated over a batch.
 #ifndef TENON_PLUGINS_COMMON_PRODUCT_HPP
 #define TENON_PLUGINS_COMMON_PRODUCT_HPP
 
@@ -9,12 +9,12 @@
 
 namespace tenon {
 
-// c[i, j] = sum over p of a[i, p]·b[p, j] for each index of the batch; steps in elements. c is dense.
+// c[i, j] = sum over p of a[i, p]·b[p, j] for each index of the batch; strides count elements. c is dense.
 struct Product {
   struct Operand {
     const tn_view* view = nullptr;
-    int64_t row = 0, column = 0;               // steps
-    std::array<int64_t, TN_MAX_DIMS> batch{};  // steps of the batch
+    int64_t row = 0, column = 0;               // strides
+    std::array<int64_t, TN_MAX_DIMS> batch{};  // strides of the batch
   };
   int64_t m = 1, n = 1, k = 1;
   Operand a, b;
@@ -24,30 +24,30 @@ struct Product {
   const tn_view* bias = nullptr;  // one value for each column, or for all
   int64_t bias_step = 0;
 
-  // Where copy i of a and b begins, where it is counted over the first `dims` dimensions of the batch.
+  // Where copy i of a and b begins, counted over the first `dims` dimensions of the batch.
   struct Offsets {
     int64_t a, b;
   };
   Offsets offsets(int64_t i, uint32_t dims) const;
 
   bool empty() const { return m == 0 || n == 0 || batches == 0; }
-  // Multiplications.
+  // The number of multiplications.
   double work() const {
     return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
            static_cast<double>(batches);
   }
-  // Whether 32 bits count its rows, columns, products and copies.
+  // Whether 32 bits suffice to count its rows, columns, products and copies.
   bool fits() const;
 };
 
-// Batches that are more rows are read as rows, and one column as one row.
+// Reads batches that only add rows as rows, and one column as one row.
 Product read_matmul(const tn_call& call);
 Product read_linear(const tn_call& call);
 Product read_scaled_matmul(const tn_call& call);
 // gᵀ·x of linear_backward_weight, whose operands are contiguous.
 Product read_weight_gradient(const tn_call& call);
 
-// What linear applies to its result, in the order that kernels and shaders/product.glsl know.
+// The activation that linear applies to its result, numbered as in the kernels and in shaders/product.glsl.
 enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh, kGeluTanh };
 Activation activation_of(std::string_view name);
 

@@ -11,7 +11,7 @@
 namespace tenon {
 
 Profile& profile() {
-  static Profile& one = *new Profile;  // streams may outlive what is destroyed at the end
+  static Profile& one = *new Profile;  // never destroyed: streams may outlive static objects
   return one;
 }
 
@@ -77,7 +77,7 @@ void Profile::stop(void (*tell)(void* ctx, const tn_profiler_span* span), void* 
     heard_.erase(session);
     --listeners_;
   }
-  // Streams are read one after the other; a device may have run them by turns.
+  // Streams are read one after the other, although a device may have interleaved their work.
   std::stable_sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
     return std::tie(a.kind, a.device_index, a.start) < std::tie(b.kind, b.device_index, b.start);
   });
@@ -90,7 +90,7 @@ void Profile::add(const Label& label, uint32_t kind, uint32_t device, std::strin
                   double start, double end) {
   const std::lock_guard lock(mutex_);
   const auto found = heard_.find(label.session);
-  if (found == heard_.end()) return;  // it has ended meanwhile
+  if (found == heard_.end()) return;  // its session has ended meanwhile
   found->second.push_back({sizeof(tn_profiler_span), kind, device, 0, label.tag,
                            sdk::str_of(label.op), sdk::str_of(what), start, end, label.bytes});
 }

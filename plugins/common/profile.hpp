@@ -1,5 +1,5 @@
-// What a profiler hears (tenon/ext/draft/profiler.h) of a plugin with devices: when they ran what a thread enqueued, and waits of the
-// host. While nobody listens it costs a look at one number for each call.
+// What a plugin with devices tells a profiler (tenon/ext/draft/profiler.h): when its devices ran what a thread enqueued, and when the
+// host waited. While nobody listens, each call only reads one number.
 #pragma once
 
 #include <atomic>
@@ -14,28 +14,28 @@
 
 namespace tenon {
 
-// What a plugin defines of itself.
+// The functions that a plugin defines.
 struct Profiled {
   const char* device_type;
-  void (*begin)();   // a thread will be listened to; may throw sdk::Error
-  void (*settle)();  // waits for the devices, with every span added when it returns or throws
+  void (*begin)();   // a session begins on some thread; may throw sdk::Error
+  void (*settle)();  // waits for the devices; has added every span when it returns or throws
 };
 extern const Profiled kProfiled;
 
-// Whose work a thread enqueues.
+// The call whose work a thread is enqueuing.
 struct Label {
   uint32_t session = 0;  // 0: nobody listens to this thread
   uint64_t tag = 0;
   std::string_view op;  // static storage
-  uint64_t bytes = 0;   // of operands and results that no span has told yet
+  uint64_t bytes = 0;   // of operands and results that no span has reported yet
 };
 
 class Profile {
  public:
-  // Whether anybody listens, to whatever thread.
+  // Whether anybody listens, on any thread.
   bool on() const { return listeners_.load(std::memory_order_relaxed) != 0; }
   static Label& label();         // of this thread
-  static Label label_of_span();  // the same, for a span: the bytes are told once
+  static Label label_of_span();  // the same for a span: bytes are reported once
 
   void start();  // throws sdk::Error
   void stop(void (*tell)(void* ctx, const tn_profiler_span* span), void* ctx);
@@ -52,13 +52,13 @@ class Profile {
 
 Profile& profile();
 const tn_profiler& profiler_table();
-// The table, where a plugin is asked for the profiler's interface; NULL for another.
+// The table if a plugin is asked for the profiler's interface; NULL for any other.
 const void* profiler_interface(tn_str name, uint32_t revision);
 
-// What a kernel reads and writes at least: each of its operands and results once, an element that is repeated once.
+// The least that a kernel reads and writes: each operand and result once, and a repeated element once.
 uint64_t bytes_of(const tn_call& call);
 
-// Within it, what the thread enqueues belongs to a call of an op: a name or a schema of static storage.
+// While it lives, the thread's work belongs to a call of an op: a name or a schema of static storage.
 class Labelled {
  public:
   Labelled(std::string_view op, const tn_call& call) {
@@ -82,10 +82,10 @@ class Labelled {
   bool set_ = false;
 };
 
-// Now, in seconds of the clock that waits are told in.
+// The current time in seconds, on the clock used for waits.
 double host_seconds();
 
-// While it lives the thread waits for a device.
+// While it lives, the thread is waiting for a device.
 class Waited {
  public:
   explicit Waited(uint32_t device) : device_(device), begin_(profile().on() ? host_seconds() : 0) {}

@@ -1,5 +1,5 @@
-// Optimizer steps, as torch.optim has them: how their calls are read, and what happens to one element. For the CPU and, where GPU_FN
-// says how a function is marked, for GPUs. Vulkan reads its numbers here; its formulas are in GLSL.
+// Optimizer steps as in torch.optim: reads their calls and updates one element. For the CPU and for GPUs, where GPU_FN marks a function.
+// Vulkan reads its numbers here; its formulas are in GLSL.
 #ifndef TENON_PLUGINS_COMMON_STEP_HPP
 #define TENON_PLUGINS_COMMON_STEP_HPP
 
@@ -27,18 +27,18 @@ struct SgdNumbers {
   }
 };
 
-// What depends on the number of a step and its rate: the share of a parameter that is kept, the step's size, and the factor of √.
+// The values that depend on a step's number and rate: the share of a parameter that is kept, the step's size, and the factor of √.
 struct AdamOfStep {
   double keep, size, root;
 };
 struct AdamNumbers {
   double beta1, beta2, eps, decay, keep, size, root;
-  double shrink;  // decoupled decay, by the rate
+  double shrink;  // decoupled decay, scaled by the rate
   bool amsgrad;
   explicit AdamNumbers(const tn_call& raw)
       : AdamNumbers(raw, static_cast<double>(sdk::Call(raw).integer(arg::adam_step::step)),
                     sdk::Call(raw).real(arg::adam_step::lr)) {}
-  // Of adam_step, or of adam_step_counted, whose arguments are in the same places.
+  // The arguments of adam_step, or of adam_step_counted, which has them in the same positions.
   AdamNumbers(const tn_call& raw, double step, double lr) {
     using arg = tenon::arg::adam_step;
     static_assert(arg::lr == tenon::arg::adam_step_counted::lr &&
@@ -80,7 +80,7 @@ struct RmsPropNumbers {
 
 struct AdagradNumbers {
   double lr, eps, decay;
-  bool decays;  // the rate does
+  bool decays;  // whether the rate decays
   explicit AdagradNumbers(const tn_call& raw) {
     using arg = tenon::arg::adagrad_step;
     const sdk::Call call(raw);
@@ -92,9 +92,9 @@ struct AdagradNumbers {
   }
 };
 
-// ---- Formulas: a parameter p, its gradient g, its states s, which are the lists states() of a call. R is what they are computed in.
+// ---- Formulas: a parameter p, its gradient g, and its states s from the lists states() of a call. They compute in R.
 
-// kFirst: what the momentum's memory holds is undefined. Told apart before the loop, which then has no branch.
+// kFirst: the momentum's memory is still undefined. Decided before the loop, which then needs no branch.
 template <class R, bool kMomentum, bool kNesterov, bool kFirst>
 struct Sgd {
   using Numbers = SgdNumbers;
@@ -153,7 +153,7 @@ struct Adam {
 template <class R, bool kCentered, bool kMomentum>
 struct RmsProp {
   using Numbers = RmsPropNumbers;
-  static constexpr uint32_t kMemory = kCentered ? 2 : 1;  // where the momentum's is
+  static constexpr uint32_t kMemory = kCentered ? 2 : 1;  // the index of the momentum's state
   static constexpr std::array<uint32_t, kMemory + (kMomentum ? 1 : 0)> states() {
     using arg = tenon::arg::rmsprop_step;
     if constexpr (kCentered && kMomentum)

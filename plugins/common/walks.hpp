@@ -1,4 +1,4 @@
-// The dimensions of a reduction, for the gpu dialect and Vulkan.
+// The dimensions of a reduction, for the gpu dialect and for Vulkan.
 #ifndef TENON_PLUGINS_COMMON_WALKS_HPP
 #define TENON_PLUGINS_COMMON_WALKS_HPP
 
@@ -13,11 +13,11 @@
 namespace tenon {
 
 struct Walk {
-  int64_t size, step;  // of a dimension, in elements
+  int64_t size, step;  // step: in elements
 };
 using Walks = std::vector<Walk>;  // outermost first
 
-// Of the call's loop: what is kept, and what is reduced.
+// From the call's loop: the dimensions kept and those reduced.
 inline std::pair<Walks, Walks> walks_of(const tn_call& call) {
   const tn_loop& loop = *call.loop;
   std::pair<Walks, Walks> walks;
@@ -33,7 +33,7 @@ inline int64_t product(const Walks& walks) {
   return n;
 }
 
-// Without dimensions of size 1, neighbours merged where they lie as one.
+// Drops dimensions of size 1 and merges neighbours that are contiguous.
 inline Walks simplified(const Walks& walks) {
   Walks out;
   for (const Walk& walk : walks) {
@@ -46,13 +46,13 @@ inline Walks simplified(const Walks& walks) {
   return out;
 }
 
-// Results side by side lie closer than what each of them is made of.
+// Whether neighbouring results are closer in memory than the elements of one result.
 inline bool by_columns(const Walks& kept, const Walks& reduced) {
   return !kept.empty() && !reduced.empty() &&
          std::abs(kept.back().step) < std::abs(reduced.back().step);
 }
 
-// What a result is made of comes in blocks of elements side by side, which begin at multiples of their size.
+// Whether the elements of a result come in blocks of adjacent elements that begin at multiples of the block size.
 inline bool in_blocks(const Walks& kept, const Walks& reduced, int64_t block) {
   const auto even = [block](const Walk& walk) { return walk.step % block == 0; };
   return !reduced.empty() && reduced.back().step == 1 &&

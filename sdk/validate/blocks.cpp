@@ -7,12 +7,12 @@
 namespace tenon::validate {
 namespace {
 
-constexpr uint64_t kKeepBytes = 32 << 20;  // given back late, so that late writes show
+constexpr uint64_t kKeepBytes = 32 << 20;  // kept back, so that late writes show
 constexpr size_t kKeepBlocks = 512;
 
 uint64_t g_serial = 1;
 
-// The bytes of a guard repeat after eight.
+// The bytes of a guard repeat every eight bytes.
 struct Pattern {
   unsigned char bytes[8];
   explicit Pattern(uint8_t key) {
@@ -23,7 +23,7 @@ struct Pattern {
     for (uint64_t i = 0; i < count; i += sizeof bytes)
       std::memcpy(out + i, bytes, std::min<uint64_t>(sizeof bytes, count - i));
   }
-  // The first byte that is another, or `count`.
+  // The position of the first byte with another value, or `count`.
   uint64_t first_change(const void* from, uint64_t count) const {
     const auto* in = static_cast<const unsigned char*>(from);
     uint64_t i = 0;

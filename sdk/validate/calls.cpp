@@ -1,4 +1,4 @@
-// Callbacks that plugins give the host: layers over a thread's calls, the end of a backward pass, what fills a storage.
+// Callbacks that plugins give the host: layers over a thread's calls, the end of a backward pass, refilling of storages.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -16,7 +16,7 @@ struct CallLayer {
   const tn_call_layer* name;  // as the plugin gave it
 };
 
-// Of this thread, oldest first.
+// This thread's, oldest first.
 std::deque<CallLayer>& call_layers() {
   static thread_local std::deque<CallLayer> pushed;
   return pushed;
@@ -96,7 +96,7 @@ tn_status* call_on_end(std::string_view plugin, tn_status* (*done)(void* ctx), v
   return status;
 }
 
-// ---- A storage that gets its bytes back
+// ---- Refilling a storage
 
 tn_status* restore_storage(std::string_view plugin, tn_tensor* tensor,
                            tn_status* (*fill)(void* ctx, tn_tensor* tensor), void* ctx) {

@@ -31,7 +31,7 @@ tn_status* slot(DeviceType& type, const char* name, Call&& call) {
   const Crossing here(type.plugin, name);
   tn_status* fault = injected(type.name, name);
   if (fault == nullptr) return call();
-  // A wait that fails has waited all the same: the core gives up host memory that work may write to.
+  // A wait that is made to fail must still wait: afterwards the core gives up host memory that the work may write to.
   if (std::string_view(name).ends_with("synchronize")) g_host->status_release(call());
   return fault;
 }
@@ -143,7 +143,7 @@ void memory_host_free(void* self, uint32_t index, void* address) {
   cross_void([&] { type.memory.host_free(type.self, index, address); });
 }
 
-// Crosses while nobody else uses the stream.
+// Calls the plugin while nobody else uses the stream.
 template <class Call>
 tn_status* cross_on(DeviceType& type, void* stream, Call&& call) {
   const DeviceType::Use use(type, stream);
@@ -243,7 +243,7 @@ tn_status* stream_create(void* self, uint32_t index, void** out) {
   });
 }
 
-// A handle of a set, or a violation.
+// A handle of a set; reports one that is not in it.
 template <class Handles>
 bool is_known(const Handles& handles, void* handle, const char* what) {
   {
@@ -294,7 +294,7 @@ void event_destroy(void* self, void* event) {
   type.events.erase(event);
 }
 
-// A slot that puts an event onto a stream.
+// A slot that enqueues an event on a stream.
 template <auto kSlot>
 tn_status* enqueue_event(void* self, void* event, void* stream, const char* name) {
   DeviceType& type = of(self);
@@ -362,7 +362,7 @@ DeviceType::DeviceType(std::string_view plugin_id, const tn_device_type& given)
 }
 
 void DeviceType::publish(tn_device_type& out) {
-  // A slot the plugin lacks stays NULL, so that the core answers for it.
+  // A slot that the plugin lacks stays NULL, so that the core supplies the default.
   const auto put = [](auto& slot_out, auto given, auto through) {
     slot_out = given == nullptr ? nullptr : through;
   };
@@ -407,7 +407,7 @@ tn_status* DeviceType::check_range(const char* what, void* buffer, uint64_t offs
                                    uint64_t bytes) const {
   Block block;
   if (!blocks->find(buffer, block)) {
-    // Programs may wrap memory of their own on the host.
+    // Programs may wrap their own memory on the host.
     if (is_host() && buffer != nullptr && !blocks->is_gone(buffer)) return nullptr;
     return bytes == 0 ? nullptr
                       : refused(TN_VIOLATION_OWNERSHIP,

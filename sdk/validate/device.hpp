@@ -12,7 +12,7 @@
 
 namespace tenon::validate {
 
-// Who enqueues on a stream right now: one thread at a time may.
+// Who is enqueuing on a stream right now; only one thread at a time may.
 struct StreamState {
   uint32_t index = 0;
   std::thread::id user;
@@ -25,7 +25,7 @@ class DeviceType final : public Access {
   DeviceType(std::string_view plugin, const tn_device_type& given);
 
   const std::string plugin, name;
-  tn_device_table device{};  // the plugin's own, at full size; NULL where it has none
+  tn_device_table device{};  // the plugin's own, at full size; NULL if it has none
   tn_memory_table memory{};
   tn_stream_table stream{};
   void* const self;
@@ -33,7 +33,7 @@ class DeviceType final : public Access {
   std::atomic<uint32_t> count{0};
   std::unique_ptr<Blocks> blocks;
 
-  // What the core gets: tables of the same slots that lead through the layer.
+  // What the core gets: tables with the same slots, routed through the layer.
   void publish(tn_device_type& out);
 
   bool is_host() const { return plugin == "core"; }
@@ -41,10 +41,10 @@ class DeviceType final : public Access {
   bool write(uint32_t index, void* raw, uint64_t offset, const void* bytes, uint64_t n) override;
   bool read(uint32_t index, void* raw, uint64_t offset, void* bytes, uint64_t n) override;
   void release(uint32_t index, void* raw) override;
-  // Waits for a stream; NULL where there are none.
+  // Waits for a stream; NULL if there are none.
   tn_status* wait(void* of);
 
-  // Handles; under the state's lock.
+  // Handles, protected by the state's lock.
   std::map<void*, StreamState> streams;
   std::set<void*> events;
   std::set<void*> pinned;
@@ -52,7 +52,7 @@ class DeviceType final : public Access {
   // Reports what a plugin leaves behind.
   void report_leaks();
 
-  // The stream is known (or rightly NULL), and its user is this thread alone until the end of the scope.
+  // Requires that the stream be known (or rightly NULL), and reserves it for this thread until the end of the scope.
   class Use {
    public:
     Use(DeviceType& type, void* stream);
@@ -65,21 +65,21 @@ class DeviceType final : public Access {
     void* stream_;
     bool known_ = true, counted_ = false, locked_ = false;
   };
-  // An error if a buffer lacks the bytes that a copy names.
+  // An error if a buffer does not contain the bytes that a copy names.
   tn_status* check_range(const char* what, void* buffer, uint64_t offset, uint64_t bytes) const;
   tn_status* check_index(uint32_t index) const;
 
  private:
   void* any_stream(uint32_t index);
 
-  std::recursive_mutex order_;  // what enqueues on this type's streams
+  std::recursive_mutex order_;  // guards the enqueuing on this type's streams
 
   tn_device_table device_out_{};
   tn_memory_table memory_out_{};
   tn_stream_table stream_out_{};
 };
 
-// The type of that name that came last, or NULL.
+// The type of that name that was registered last, or NULL.
 DeviceType* find_type(std::string_view name);
 std::vector<DeviceType*> all_types();
 DeviceType& add_type(std::string_view plugin, const tn_device_type& given);

@@ -39,7 +39,7 @@ Elements::Elements(DeviceType& type, const Operand& operand)
       operand_(operand),
       size_(size_of(operand.view->dtype)),
       count_(numel(*operand.view)) {
-  // Gaps of a strided view may be somebody else's, so without addresses only dense ones are touched.
+  // The gaps of a strided view may belong to someone else, so without addresses only dense views are touched.
   const bool dense = operand.span.size() == count_ * size_;
   reachable_ = count_ != 0 && (type.addressable() || (operand.has_block && dense));
 }
@@ -56,7 +56,7 @@ bool Elements::fetch() const {
                     copy_.data(), copy_.size());
 }
 
-// Where in the span the element lies.
+// The element's position in the span.
 uint64_t Elements::byte_of(uint64_t position) const {
   const tn_view& view = *operand_.view;
   int64_t at = view.offset - operand_.span.first;

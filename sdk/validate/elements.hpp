@@ -1,4 +1,4 @@
-// The bytes of a view: filled, compared and summed up, wherever they lie.
+// The bytes of a view, wherever they are: filling, comparing and summing them.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace tenon::validate {
 uint64_t size_of(tn_dtype dtype);
 uint64_t numel(const tn_view& view);
 
-// The bytes a view spans in its buffer, from `first` to below `last`; empty for no elements.
+// The range of bytes that a view spans in its buffer, `first` included and `last` excluded; empty if it has no elements.
 struct Span {
   int64_t first = 0, last = 0;
   uint64_t size() const { return static_cast<uint64_t>(last - first); }
@@ -26,24 +26,24 @@ struct Operand {
   bool has_block = false;
   Block block;
   bool written = false;
-  bool checked = false;  // of an input: `sum` is known
+  bool checked = false;  // for an input: `sum` is known
   uint64_t sum = 0;
 };
 
-// Elements (as their bytes, row-major by position in `at`) of an operand that hold nothing but one byte value.
+// The elements of an operand as bytes. Positions count elements in row-major order.
 class Elements {
  public:
   Elements(DeviceType& type, const Operand& operand);
   // Whether its bytes can be read and written at all.
   bool reachable() const { return reachable_; }
   bool fill(unsigned char byte);
-  // Positions, at most `limit`, whose bytes are all `byte`; of `among` when that is not NULL.
+  // At most `limit` positions whose bytes are all `byte`, among those in `among` unless that is NULL.
   std::vector<uint64_t> holding(unsigned char byte, size_t limit,
                                 const std::vector<uint64_t>* among) const;
   uint64_t sum() const;
 
  private:
-  // Brings the bytes to the host where they are not addressable.
+  // Copies the bytes to the host if they are not addressable.
   bool fetch() const;
   template <class Visit>
   void each(Visit&& visit) const;
@@ -53,7 +53,7 @@ class Elements {
   const Operand& operand_;
   const uint64_t size_, count_;
   bool reachable_ = false;
-  mutable std::vector<unsigned char> copy_;       // of the span
+  mutable std::vector<unsigned char> copy_;       // of the whole span
   mutable const unsigned char* first_ = nullptr;  // the span's first byte, on the host
 };
 

@@ -7,7 +7,7 @@
 namespace tenon::validate {
 namespace {
 
-// A host function called by the plugin whose slot runs on this thread.
+// A host function that the plugin calls while one of its slots runs on this thread.
 Crossing from_plugin(const char* function) {
   const Crossing* outer = current_crossing();
   return Crossing(outer == nullptr ? std::string_view("?") : outer->plugin, function);

@@ -1,4 +1,4 @@
-// Kernels behind the layer: what goes in is sound, what comes out is written, and nothing else is.
+// Kernels behind the layer: checks that inputs are sound, outputs are written, and nothing else is.
 #include <algorithm>
 #include <deque>
 #include <set>
@@ -10,8 +10,9 @@
 namespace tenon::validate {
 namespace {
 
-constexpr uint64_t kLargestSum = 1 << 20;  // bytes of an input that are compared before and after
-constexpr size_t kSuspects = 64;           // elements that may be unwritten, looked at twice
+constexpr uint64_t kLargestSum = 1 << 20;  // inputs up to this many bytes are compared before and
+                                           // after
+constexpr size_t kSuspects = 64;           // how many possibly unwritten elements get a second look
 
 struct Argument {
   std::string name;
@@ -22,10 +23,10 @@ struct Kernel {
   std::string plugin, device, op;
   std::vector<Argument> arguments;
   tn_kernel given{};
-  std::set<void*> plans;  // under the state's lock
+  std::set<void*> plans;  // protected by the state's lock
 };
 
-// Names of a schema's arguments, and which the op writes: "Tensor![] params".
+// The names of a schema's arguments, and which of them the op writes: "Tensor![] params".
 std::vector<Argument> arguments_of(std::string_view schema) {
   std::vector<Argument> found;
   const size_t open = schema.find('(');
@@ -55,7 +56,7 @@ std::string name_of(const Kernel& kernel, uint32_t argument) {
                                             : fmt::format("argument {}", argument);
 }
 
-// Calls a slot that may read the call, and no more.
+// Calls a slot that may read the call and do nothing else.
 template <class Slot>
 tn_status* reading(const Kernel& kernel, const tn_call& call, Slot&& slot) {
   Metadata before(call, [&](uint32_t i) { return name_of(kernel, i); });
@@ -66,13 +67,13 @@ tn_status* reading(const Kernel& kernel, const tn_call& call, Slot&& slot) {
   return refused(TN_VIOLATION_MEMORY, written + "; metadata is the core's, and read only");
 }
 
-// One run: operands, and what is known of them before and after.
+// One run: its operands and what is known of them before and after.
 class Run {
  public:
   Run(Kernel& kernel, DeviceType& type, const tn_call& call)
       : kernel_(kernel), type_(type), call_(call) {}
 
-  // A status when the call itself breaks the contract.
+  // A status if the call itself breaks the contract.
   tn_status* take() {
     if (call_.struct_size < sizeof(tn_call) || (call_.nargs != 0 && call_.args == nullptr) ||
         (call_.nouts != 0 && call_.outs == nullptr))
@@ -184,7 +185,7 @@ class Run {
     });
   }
 
-  // A guard copied onto another shows only where the two differ, so what is written gets keys of its own.
+  // A guard copied over another shows only where the two differ, so the blocks being written get keys of their own.
   void tell_guards_apart() {
     std::set<uint8_t> taken;
     std::set<const void*> seen;
@@ -201,7 +202,7 @@ class Run {
     }
   }
 
-  // The first thing found is what the call returns.
+  // The call returns the first violation found.
   void blame(const std::string& text) {
     tn_status* status = refused(TN_VIOLATION_MEMORY, text);
     if (problem_ == nullptr)
@@ -236,7 +237,7 @@ class Run {
                           operands_[k].what));
   }
 
-  // An element that looks fresh may be the right value: only what keeps another filling as well was not written.
+  // An element that looks fresh may hold the right value. It was not written only if it keeps a second filling as well.
   template <class Again>
   tn_status* check_written(const Operand& operand, Again&& again) {
     Elements elements(type_, operand);
@@ -260,7 +261,7 @@ class Run {
   tn_status* problem_ = nullptr;
 };
 
-// A call whose tensors have the same metadata, and other bytes somewhere else.
+// A call whose tensors have the same metadata but different bytes elsewhere.
 class Elsewhere {
  public:
   explicit Elsewhere(const tn_call& call) : call_(call) {

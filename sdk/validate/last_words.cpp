@@ -11,7 +11,7 @@
 namespace tenon::validate {
 namespace {
 
-// No lock and no allocation: the process may have died inside either.
+// Takes no lock and allocates nothing: the process may have died while doing either.
 void say(std::string_view text) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;
 }
@@ -50,7 +50,7 @@ std::string_view meaning_of(int signal) {
   }
 }
 
-// SA_RESETHAND has put the default back, which ends the process when the signal comes again.
+// SA_RESETHAND has restored the default, so the process ends when the signal comes again.
 void on_signal(int signal) {
   say_where(meaning_of(signal));
   static_cast<void>(raise(signal));

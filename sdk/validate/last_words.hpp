@@ -1,9 +1,9 @@
-// Names the plugin's call in which a process dies.
+// Names the plugin's call during which a process dies.
 #pragma once
 
 namespace tenon::validate {
 
-// Once a process. Signals that the program handles itself are left to it.
+// Call once in a process. Signals that the program handles itself are left to it.
 void install_last_words();
 
 }  // namespace tenon::validate

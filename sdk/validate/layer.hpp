@@ -1,4 +1,4 @@
-// What layer.cpp puts together.
+// The parts that layer.cpp puts together.
 #pragma once
 
 #include "state.hpp"
@@ -7,7 +7,7 @@ namespace tenon::validate {
 
 void wrap_kernel(std::string_view plugin, std::string_view device, tn_kernel& table);
 void wrap_op(std::string_view plugin, tn_op_def& def);
-// As the host's slots, with the plugin's callbacks behind a crossing.
+// The host's slot, with the plugin's callbacks wrapped in a crossing.
 tn_status* push_call_layer(std::string_view plugin, const tn_call_layer* layer);
 tn_status* pop_call_layer(const tn_call_layer* layer);
 tn_status* call_on_end(std::string_view plugin, tn_status* (*done)(void* ctx), void* ctx,

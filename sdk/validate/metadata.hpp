@@ -1,4 +1,4 @@
-// What a plugin is given to read: kept before a call, and put back where it was written to.
+// Metadata that a plugin may only read: saved before a call, and restored if the plugin wrote to it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tenon::validate {
 
 class Metadata {
  public:
-  // `name(i)` is what reports call argument i.
+  // `name(i)` names call argument i in reports.
   template <class Name>
   Metadata(const tn_call& call, Name&& name) {
     keep(&call, sizeof call, "the call", Kind::Bytes);
@@ -20,7 +20,7 @@ class Metadata {
       if (call.outs[k] != nullptr) add(*call.outs[k], "output " + std::to_string(k));
     for (uint32_t i = 0; i < call.nargs; ++i) add(call.args[i], name(i));
   }
-  // Puts back what was changed, and says what that was; empty when nothing was.
+  // Restores what was changed and describes it; empty if nothing was.
   std::string restore();
 
  private:

@@ -17,7 +17,7 @@ struct Op {
   tn_op_def given{};
 };
 
-// Arguments as infer sees them: tensors are views.
+// Arguments as infer sees them, with tensors as views.
 class ViewArgs {
  public:
   ViewArgs(const tn_value* args, uint32_t nargs) : values_(args, args + nargs) {
@@ -88,7 +88,7 @@ tn_status* count(void* self, const tn_value* args, uint32_t nargs, uint32_t* ent
   return status;
 }
 
-// What an op promises of its results: by infer, or without it by the first tensor.
+// What an op promises about its results: by infer, or without it by the first tensor.
 tn_status* promise(const Op& op, const tn_value* args, uint32_t nargs,
                    std::deque<tn_result>& results) {
   std::vector<tn_result*> pointers;
@@ -114,10 +114,10 @@ std::string describe(uint32_t dtype, const int64_t* shape, uint32_t ndim) {
   return fmt::format("shape ({}) and dtype {}", fmt::join(shape, shape + ndim, ", "), dtype);
 }
 
-// A kernel's results are made as infer says, a decomposition's as it computes them: both must be the same.
+// A kernel's results follow infer, a decomposition's follow what it computes: the two must agree.
 tn_status* check_promise(const Op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                          uint32_t nouts) {
-  // The core says what other forms give, and tells where infer contradicts it.
+  // For other forms the core knows the results, and reports where infer contradicts it.
   if (op.given.form != TN_OP_PLAIN || op.given.promotion != TN_OP_AS_GIVEN) return nullptr;
   const Crossing here(op.plugin, "op.infer", op.name);
   std::deque<tn_result> results(nouts);

@@ -1,4 +1,4 @@
-// What the library opened for TENON_VALIDATE=1 exports.
+// The exports of the library that TENON_VALIDATE=1 opens.
 #include "tenon/validate.h"
 
 TN_EXTERN_C_BEGIN

@@ -7,10 +7,10 @@ namespace {
 
 struct Held {
   uint64_t count = 0;
-  std::string plugin, op;  // of the first
+  std::string plugin, op;  // of the first reference
 };
 
-// Under the state's lock.
+// Protected by the state's lock.
 std::map<const tn_tensor*, Held>& references() {
   static auto& made = *new std::map<const tn_tensor*, Held>;
   return made;

@@ -11,11 +11,11 @@ const tn_host* g_host = nullptr;
 
 namespace {
 
-// Read by a signal handler, where a lazy allocation of it would not do.
+// A signal handler reads it, where allocating it lazily would not be safe.
 __attribute__((tls_model("initial-exec"))) thread_local Crossing* t_crossing = nullptr;
 thread_local uint32_t t_init = 0;
 
-constexpr size_t kMostRecords = 1000;  // beyond, violations are only counted
+constexpr size_t kMostRecords = 1000;  // further violations are only counted
 
 struct Record {
   uint32_t kind;

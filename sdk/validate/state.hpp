@@ -1,4 +1,4 @@
-// What the parts of the layer share: where a thread is, what was found, which statuses the host made, faults.
+// State that the parts of the layer share: where each thread is, what was found, the host's statuses, faults.
 #pragma once
 
 #include <fmt/core.h>
@@ -17,13 +17,13 @@ inline std::string_view text_of(tn_str text) {
 }
 inline tn_str to_str(std::string_view text) { return {text.data(), text.size()}; }
 
-// One lock for all the layer knows; never held while anybody else's code runs.
+// One lock for everything the layer knows; never held while outside code runs.
 std::mutex& state_mutex();
 
 // The core's own table; set before anything else is called.
 extern const tn_host* g_host;
 
-// A call that is on its way between the core and a plugin, on this thread.
+// A call in progress between the core and a plugin, on this thread.
 struct Crossing {
   std::string_view plugin;
   std::string_view slot;  // "kernel.run"
@@ -38,33 +38,33 @@ struct Crossing {
   Crossing& operator=(const Crossing&) = delete;
 };
 Crossing* current_crossing();
-// The op that runs on this thread, however deep below; may be empty.
+// The op that runs on this thread, however deeply nested; may be empty.
 std::string_view current_op();
-// True while a crossing is about `subject`, on whatever thread.
+// Whether a crossing on any thread is about `subject`.
 bool is_running(const void* subject);
 
-// Remembers and logs a violation at the innermost crossing, of the plugin there.
+// Records and logs a violation by the plugin at the innermost crossing.
 void found(uint32_t kind, const std::string& text);
-// The same as an error: what a slot returns in place of going on.
+// The same as an error, which a slot returns instead of continuing.
 tn_status* refused(uint32_t kind, const std::string& text);
 
 void begin_phase();
 void end_phase();
-// True on the thread that runs a plugin's start or quiesce, and while the core sets up its own device.
+// Whether this thread runs a plugin's start or quiesce, or the core is setting up its own device.
 bool in_init_phase();
 
 // Statuses that plugins hold.
 tn_status* handed_out(tn_status* status);  // the host made it; NULL is success
-bool take_back(tn_status* status);         // false when it is none of them
-// What a slot of a plugin returned: itself, or TN_INTERNAL where it is no status of the host's.
+bool take_back(tn_status* status);         // false if it is none of them
+// A status that a slot of a plugin returned: itself, or TN_INTERNAL if it is not one of the host's.
 tn_status* returned(tn_status* status);
 
-// The status to return in place of a call, when a fault asks for it.
+// The status to return instead of calling, if a fault asks for it.
 tn_status* injected(std::string_view device_type, std::string_view slot);
 
 bool is_utf8(std::string_view text);
 
-// Calls a slot that returns a status, with whatever leaves it turned into one.
+// Calls a slot that returns a status; anything it throws becomes one.
 template <class Call>
 tn_status* cross(Call&& call) noexcept {
   try {
@@ -78,7 +78,7 @@ tn_status* cross(Call&& call) noexcept {
                    "an exception left it; the SDK's barrier makes it a status");
   }
 }
-// The same for slots without a status.
+// The same for slots that return no status.
 template <class Call>
 void cross_void(Call&& call) noexcept {
   tn_status* status = cross([&]() -> tn_status* {

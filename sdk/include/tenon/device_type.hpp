@@ -19,7 +19,7 @@ namespace tenon {
 namespace sdk __attribute__((visibility("hidden"))) {
   namespace device_type {
 
-  // A member function as the C function of a slot, with the barrier around it.
+  // A member function as the C function of a slot, wrapped in the barrier.
   template <class T, auto member, class Pointer = decltype(member)>
   struct Slot;
   template <class T, auto member, class Owner, class... Args>
@@ -57,7 +57,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
   tn_device_table devices() {
     tn_device_table table{};
     table.struct_size = sizeof table;
-    // By default there is one device, and its work is done when a call returns.
+    // Defaults: one device, whose work is done when a call returns.
     table.count = [](void*, uint32_t* count, tn_str* reason) -> Status {
       *count = 1;
       *reason = str_of("");

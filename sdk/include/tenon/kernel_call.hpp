@@ -34,7 +34,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
   }
   inline std::span<const int64_t> shape(const tn_view& view) { return {view.shape, view.ndim}; }
   inline std::span<const int64_t> strides(const tn_view& view) { return {view.strides, view.ndim}; }
-  // First element, on addressable memory or of a host scalar.
+  // The first element, in addressable memory or of a host scalar.
   template <class T>
   T* data(const tn_view& view) {
     return static_cast<T*>(view.data);

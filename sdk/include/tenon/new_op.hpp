@@ -121,7 +121,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
   TENON_SDK_OPERATOR(/, "div")
 #undef TENON_SDK_OPERATOR
 
-  // Arguments of a new op, by their places in its schema.
+  // The arguments of a new op, by their positions in its schema.
   class OpArgs {
    public:
     OpArgs(const tn_value* args, uint32_t count) : args_(args, count) {}
@@ -166,9 +166,8 @@ namespace sdk __attribute__((visibility("hidden"))) {
     tn_grad_call* raw_;
   };
 
-  // The definition of an op of one result. `decompose` is Handle(const OpArgs&), `gradient`
-  // void(GradCall&), either may be nullptr; the masks say which arguments and results the gradient
-  // reads. Set .infer where the result is not like the first tensor.
+  // The definition of an op of one result. `decompose` is Handle(const OpArgs&), `gradient` void(GradCall&); either may be nullptr. The
+  // masks say which arguments and results the gradient reads. Set .infer if the result is not like the first tensor.
   template <auto decompose, auto gradient = nullptr>
   tn_op_def new_op(std::string_view schema, uint64_t saved_inputs = 0, uint64_t saved_outputs = 0) {
     tn_op_def def{};

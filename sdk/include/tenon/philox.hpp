@@ -50,13 +50,13 @@ namespace philox __attribute__((visibility("hidden"))) {
                          static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
   }
 
-  // Blocks that an op over n elements owns.
+  // The number of blocks that an op over n elements owns.
   TENON_PHILOX_FN constexpr uint64_t blocks_for(uint64_t n) { return n / 2 + n % 2; }
 
   TENON_PHILOX_FN constexpr uint32_t draw32(uint64_t seed, uint64_t offset, uint64_t i) {
     return block(seed, offset + i / 4).lane[i % 4];
   }
-  // Of element i in a block that was computed already.
+  // The draw of element i from a block that is already computed.
   TENON_PHILOX_FN constexpr uint64_t draw64(const Block& from, uint64_t i) {
     const unsigned j = 2 * static_cast<unsigned>(i % 2);
     return from.lane[j] | static_cast<uint64_t>(from.lane[j + 1]) << 32;
@@ -79,7 +79,7 @@ namespace philox __attribute__((visibility("hidden"))) {
     return static_cast<double>(draw >> 11) * 0x1p-53;
   }
 
-  // To [low, high); an empty range gives low.
+  // u scaled to [low, high); an empty range gives low.
   template <class T>
   TENON_PHILOX_FN T uniform_between(T u, T low, T high) {
     const T value = std::fma(u, high - low, low);

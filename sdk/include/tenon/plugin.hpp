@@ -15,7 +15,7 @@
 namespace tenon {
 namespace sdk __attribute__((visibility("hidden"))) {
 
-  // For an output whose shape depends on data: allocated by the host, valid as long as the call.
+  // For an output whose shape depends on data: allocated by the host, valid for the duration of the call.
   inline const tn_view& make_output(const Call& call, uint32_t k, std::span<const int64_t> sizes) {
     const tn_view* made = nullptr;
     check(host()->make_output(&call.raw(), k, static_cast<uint32_t>(sizes.size()), sizes.data(),
@@ -92,7 +92,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
    public:
     Registry(const tn_host* host, void* plugin, std::string_view directory)
         : host_(host), plugin_(plugin), directory_(directory) {}
-    std::string_view directory() const { return directory_; }  // that holds the library
+    std::string_view directory() const { return directory_; }  // the library's directory
     void device_type(const tn_device_type& type) {
       check(host_, host_->register_device_type(plugin_, &type));
     }

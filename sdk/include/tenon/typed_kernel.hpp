@@ -66,7 +66,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
   template <class P>
   inline constexpr tn_dtype kDtype = dtype_of<std::remove_const_t<typename Tensor<P>::Element>>;
 
-  // The parameter's value in a call: `i` is its place among arguments, or results if it is one.
+  // The parameter's value in a call. `i` is its position among the arguments, or among the results if it is one.
   template <class P>
   P take(const Call& call, uint32_t i) {
     if constexpr (IsResult<P>) {
@@ -90,7 +90,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
     }
   }
 
-  // Whether the argument or result is what the signature says.
+  // Whether the argument or result is what the signature asks for.
   template <class P>
   bool fits(const tn_call& call, uint32_t i) {
     if constexpr (IsTensor<P>) {
@@ -109,7 +109,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
     }
   }
 
-  // What the parameters of a kernel are: first arguments, then results.
+  // Sorts a kernel's parameters into arguments, which come first, and results.
   template <class... P>
   struct Signature {
     static constexpr uint32_t kResults = (0 + ... + (IsResult<P> ? 1 : 0));
@@ -119,7 +119,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
       uint32_t k = 0;
       return (true && ... && (IsResult<P> == (k++ >= kArgs)));
     }
-    // The first tensor's dtype chooses the kernel; the result's where there is none.
+    // The first tensor's dtype chooses the kernel, or the result's if there is no tensor.
     static constexpr uint64_t mask() {
       uint64_t found = 0;
       const auto add = [&]<class Q>(std::type_identity<Q>) {
@@ -129,7 +129,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
       (add(std::type_identity<P>{}), ...);
       return found;
     }
-    // Calls a function of these parameters.
+    // Calls a function with these parameters.
     template <auto fn>
     static auto call(const tn_call& raw) {
       const Call from(raw);

@@ -79,7 +79,7 @@ static const tn_memory_table memory_table = {.struct_size = sizeof(tn_memory_tab
                                              .copy_out = copy_out,
                                              .copy_within = copy_within};
 
-/* ---- Kernels. The lines that start with "//+" are your first one: take the marks away. */
+/* ---- Kernels. The lines that start with "//+" are your first one: remove the marks. */
 
 //+ static tn_status* relu(void* self, void* plan, const tn_call* call) {
 //+   const float* x = call->args[0].as.view->data;
@@ -91,7 +91,7 @@ static const tn_memory_table memory_table = {.struct_size = sizeof(tn_memory_tab
 //+     .struct_size = sizeof(tn_kernel), .op = TN_STR("relu(Tensor x) -> Tensor @1"),
 //+     .dtypes = TN_MASK(TN_DTYPE_F32), .supports = tn_supports_dense, .run = relu};
 
-/* ---- Entry. What a table leaves out, the core fills with answers of its own. */
+/* ---- Entry. The core supplies defaults for whatever a table leaves out. */
 
 static tn_status* start(const tn_host* from, void* plugin, tn_str directory, void** state) {
   (void)directory, (void)state;

@@ -11,7 +11,7 @@ using namespace tenon::sdk;
 
 namespace {
 
-// ---- The device: members are named like the slots of tenon/plugin.h; what is left out is answered by the core.
+// ---- The device: members are named like the slots of tenon/plugin.h; the core supplies defaults for those left out.
 
 struct TemplateDevice {
   void info(uint32_t, tn_device_info* out) const {
@@ -30,7 +30,7 @@ struct TemplateDevice {
   }
   void free(uint32_t, void* buffer) const { std::free(buffer); }
 
-  // Copies of bytes, ordered on the stream; there is none here.
+  // Copies of bytes, ordered on the stream; this device has none.
   void copy_in(uint32_t, void*, const void* from, void* buffer, uint64_t offset,
                uint64_t bytes) const {
     std::memcpy(static_cast<char*>(buffer) + offset, from, bytes);
@@ -45,7 +45,7 @@ struct TemplateDevice {
   }
 };
 
-// ---- Kernels: functions over typed spans. The lines that start with "//+" are your first one: take the marks away.
+// ---- Kernels: functions over typed spans. The lines that start with "//+" are your first one: remove the marks.
 
 //+ void relu(std::span<const float> x, std::span<float> y) {
 //+   for (size_t i = 0; i < y.size(); ++i) y[i] = x[i] < 0 ? 0 : x[i];

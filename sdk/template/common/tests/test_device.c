@@ -1,4 +1,4 @@
-/* The plugin as a host program meets it: loads it by its path, moves bytes, computes, differentiates, lets it go.
+/* Uses the plugin as a host program does: loads it by its path, moves bytes, computes, differentiates, releases it.
    Usage: test_device build/tenon_template.so */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   ok(tn_tensor_to_host(x, got, sizeof got), "copy out");
   expect(memcmp(got, sent, sizeof sent) == 0, "bytes come back as they went");
 
-  /* sum(relu(x) * x), whose gradient is 2 x where x > 0. */
+  /* sum(relu(x) * x), whose gradient is 2 x for x > 0. */
   ok(tn_tensor_set_requires_grad(x, 1), "require a gradient");
   rows = op("relu", x, NULL);
   sum = op("sum", grad = op("mul", rows, x), NULL);

@@ -121,7 +121,7 @@ static MEMORY: Table<tn_memory_table> = Table(tn_memory_table {
     ..tn_memory_table::EMPTY
 });
 
-// ---- Kernels. The lines that start with "//+" are your first one: take the marks away.
+// ---- Kernels. The lines that start with "//+" are your first one: remove the marks.
 
 //+ unsafe extern "C" fn relu(_: *mut c_void, _plan: *mut c_void, call: *const tn_call) -> Status {
 //+     let (x, y) = (Call(&*call).input(0), Call(&*call).out(0));
@@ -130,7 +130,7 @@ static MEMORY: Table<tn_memory_table> = Table(tn_memory_table {
 //+     OK
 //+ }
 
-// ---- Entry. What a table leaves out, the core fills with answers of its own.
+// ---- Entry. The core supplies defaults for whatever a table leaves out.
 
 fn start(registry: &Registry) -> Result<(), Error> {
     registry.device_type(&tn_device_type {

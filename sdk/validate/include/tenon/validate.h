@@ -53,25 +53,25 @@ TN_EXTERN_C_BEGIN
 /* The layer's table. Static storage. */
 TN_EXPORT const tn_layer* tn_validate_layer(void);
 
-/* Violations since the start or the last clear, repetitions included. */
+/* The number of violations since the start or the last clear, repetitions included. */
 TN_EXPORT uint64_t tn_validate_count(void);
-/* Calls `visit` for each distinct one, oldest first; `visit` must not call tn_validate_*. */
+/* Calls `visit` for each distinct one, oldest first. `visit` must not call tn_validate_*. */
 TN_EXPORT void tn_validate_each(void (*visit)(void* ctx, const tn_violation* violation), void* ctx);
 TN_EXPORT void tn_validate_clear(void);
 
-/* Blocks alive now with a serial of at least `since`, and the serial the next block gets. */
+/* The blocks alive now with a serial of at least `since`, and the serial that the next block gets. */
 TN_EXPORT void tn_validate_each_block(uint64_t since,
                                       void (*visit)(void* ctx, const tn_live_block* block),
                                       void* ctx);
 TN_EXPORT uint64_t tn_validate_next_serial(void);
-/* References to tensors that plugins hold now: what op_call and tensor_retain gave them and they did not release. */
+/* The number of references to tensors that plugins hold now: given by op_call and tensor_retain, and not yet released. */
 TN_EXPORT uint64_t tn_validate_references(void);
-/* Gives back blocks kept to find uses after their free, checking them; they are no longer alive either way. */
+/* Checks and gives back the blocks that are kept to catch uses after free. Blocks count as freed in either state. */
 TN_EXPORT void tn_validate_flush(void);
 
 /* Sets the fault (NULL: none) and resets its counters. */
 TN_EXPORT void tn_validate_inject(const tn_fault* fault);
-/* Calls that matched since then, and how many of them failed by it. */
+/* How many calls have matched since then, and how many of them the fault made fail. */
 TN_EXPORT void tn_validate_injected(uint64_t* matched, uint64_t* failed);
 
 TN_EXTERN_C_END
