@@ -1,4 +1,4 @@
-// tenon/graph.h over the classes.
+// The C API of tenon/graph.h, on top of the classes.
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -17,7 +17,7 @@ using namespace tenon;  // NOLINT(google-build-using-namespace): this file is th
 struct tn_trace {
   using Kind = graph::Tracer::Kind;
   explicit tn_trace(Kind of) : kind(of), tracer(std::in_place, of) {}
-  // A pass more.
+  // Begins another pass.
   void again() {
     tracer.reset();
     tracer.emplace(kind);
@@ -27,7 +27,7 @@ struct tn_trace {
     tracer.reset();
     forget_first();
   }
-  // The first pass of a step at these sizes is over with the second.
+  // The first pass of a step at these sizes is no longer needed once the second has ended.
   void forget_first() {
     first.reset();
     for (Tensor& leaf : marked) leaf.zero_grad();
@@ -35,10 +35,10 @@ struct tn_trace {
   }
   Kind kind;
   std::optional<graph::Tracer> tracer;
-  // Of a step after its first pass.
+  // For a step: its first pass.
   std::optional<graph::Graph> first;
   std::vector<Tensor> marked;
-  // Of one at several sizes.
+  // For a trace at several sizes.
   std::optional<graph::SizeFit> fit;
   std::vector<std::vector<int32_t>> dims;  // by input
   std::vector<int64_t> example;
@@ -52,7 +52,7 @@ struct tn_program {
 
 namespace {
 
-// The barrier; what is no Error of ours becomes one.
+// The barrier; anything else than our own Error becomes one.
 template <class Body>
 tn_status* guarded(Body&& body) noexcept {
   return detail::guarded("graph", [&] {
@@ -83,7 +83,7 @@ std::vector<Tensor> shared(tn_tensor* const* tensors, uint32_t count, const char
   return made;
 }
 
-// As far as the caller's struct goes.
+// Writes only as many bytes as the caller's struct has.
 template <class Struct>
 void give(Struct value, Struct* out) {
   const uint32_t size = out->struct_size;
@@ -361,7 +361,7 @@ tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nre
     graph::Graph graph = owned->fit ? owned->fit->take(owned->dims, owned->example)
                                     : owned->tracer->finish(shared(results, nresults, "a result"));
     if (owned->first) graph = graph::fit(std::move(*owned->first), graph);
-    owned.reset();  // the program traces once more, for its device
+    owned.reset();  // frees the thread, because the program traces again for its device
     *out = new tn_program{{std::move(graph), device_of(device)}};
   });
 }
@@ -462,7 +462,7 @@ tn_status* tn_program_set_exact(tn_program* program, uint32_t exact) {
 
 namespace {
 
-// Runs the program on samples, and lets the quantizer see what its products read.
+// Runs the program on samples and lets the quantizer record what its products read.
 void observe(graph::Quantizer& quantizer, const graph::Program& program,
              std::span<tn_tensor* const> samples) {
   const size_t inputs = program.graph().inputs.size(), results = program.graph().results.size();

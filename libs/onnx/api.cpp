@@ -1,4 +1,4 @@
-// tenon/onnx.h over the classes.
+// The C API of tenon/onnx.h, on top of the classes.
 #include <atomic>
 #include <cstring>
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kGraph = "tenon.graph";
 
-// Tensors from outside by the names of the file: those of their buffers, where they have one of their own.
+// Names the outside tensors in the file: by their buffers, if those have unique names.
 class Names {
  public:
   explicit Names(const Graph& graph) { add(graph, ""); }
@@ -74,7 +74,7 @@ Graph load(const std::string& path) {
   std::string text(static_cast<size_t>(found->second.numel()), '\0');
   found->second.to_host(text.data(), text.size());
   Graph graph = from_json(text, file.tensors, "[graph.load] " + path);
-  for (Buffer& buffer : graph.buffers)  // runs write into memory of their own, not into the file's
+  for (Buffer& buffer : graph.buffers)  // runs write to memory of their own, not to the file's
     if (buffer.role == Role::State) buffer.constant = buffer.constant.clone();
   return graph;
 }

@@ -10,11 +10,11 @@ namespace tenon::graph {
 namespace {
 
 using Json = nlohmann::json;
-constexpr int kPlain = 1;   // the version of graphs of fixed sizes
+constexpr int kPlain = 1;   // the version for graphs of fixed sizes
 constexpr int kLatest = 2;  // with dims
 constexpr int64_t kMostElements = int64_t{1} << 48;
 
-// Varying::Form, by its values.
+// Varying::Form, indexed by its values.
 constexpr std::array<std::string_view, 5> kForms = {"n", "1/n", "sqrt(n)", "1/sqrt(n)", "n/(n-1)"};
 
 // ---- Writing ----------------------------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ Json written(const View& view) {
           {"strides", view.strides}};
 }
 
-// Numbers by their bits: what is read is what was written.
+// Numbers as their bits, so that they are read exactly as they were written.
 std::string hex(const unsigned char* bytes, size_t count) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -191,7 +191,7 @@ class Reader {
       Size::Term& term = made.terms.emplace_back();
       term.factor = one.at(0).get<int64_t>();
       term.of = one.at(1).get<std::vector<uint32_t>>();
-      for (const uint32_t factor : term.of)  // of those before it
+      for (const uint32_t factor : term.of)  // a formula may use only earlier ones
         if (factor >= graph_.sizes.dims.size() + graph_.sizes.sizes.size())
           fail("a size of what does not come before it");
     }
@@ -255,7 +255,7 @@ class Reader {
     return made;
   }
 
-  // A body of control flow: a graph without numbers, sizes or state of its own.
+  // A body of control flow: a graph without its own numbers, sizes or state.
   Graph body(const Json& json) const {
     constexpr int kDeepest = 16;
     if (depth_ == kDeepest) fail("control flow is nested too deep");
@@ -283,7 +283,7 @@ class Reader {
     return made;
   }
 
-  // Counts of operands, results and bodies; a run checks shapes and dtypes.
+  // Checks the counts of operands, results and bodies; shapes and dtypes are checked by a run.
   void check_control(const Node& node) const {
     using Kind = Control::Kind;
     const Control& of = *node.control;
@@ -386,7 +386,7 @@ class Reader {
     return static_cast<DType>(found);
   }
 
-  // Nothing from outside but state is written to, and each input is given once.
+  // Of outside tensors only state may be written, and each input is given once.
   void check_roles() const {
     std::vector<uint32_t> written, given;
     for (const Node& node : graph_.nodes) writes(node, written);
@@ -475,7 +475,7 @@ Graph from_json(const std::string& text, const std::map<std::string, Tensor>& we
                 const std::string& where) {
   Reader reader(weights, where);
   try {
-    // Numbers are whole: others are written by their bits, and would be cut off where whole ones are read.
+    // All numbers must be integers. Others are stored as bits, and would be truncated where an integer is read.
     return reader.graph(Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
       if (event == Json::parse_event_t::value && parsed.is_number_float())
         reader.fail("a number that is not whole: " + parsed.dump());

@@ -11,7 +11,7 @@ namespace tenon::graph {
 namespace {
 
 using Chain =
-    std::vector<uint32_t>;  // an anchor, and nodes that each go over the result of the one before
+    std::vector<uint32_t>;  // an anchor followed by nodes that each process the result before
 
 class Anchors {
  public:
@@ -45,7 +45,7 @@ class Anchors {
     return nodes;
   }
 
-  // Whether the plugin says that it knows how; it makes nothing yet.
+  // Whether the plugin accepts the chain; nothing is made yet.
   bool takes(const Chain& chain) const {
     const std::vector<Node> nodes = nodes_of(chain);
     const AnchoredExpression expression(graph_, nodes);
@@ -79,7 +79,7 @@ class Anchors {
     }
   }
 
-  // Its operands are whole tensors, which nothing writes to afterwards, and of its results only the first is wanted.
+  // Its operands are whole tensors that nothing writes to afterwards, and only its first result is used.
   bool plain(uint32_t at, const ValueMap& values) const {
     const Node& node = graph_.nodes[at];
     if (node.op == nullptr || node.kernel == nullptr || node.results.empty() || draws(node) ||
@@ -95,12 +95,12 @@ class Anchors {
            });
   }
 
-  // What goes element by element is no anchor.
+  // Elementwise nodes cannot be anchors.
   bool may_begin(uint32_t at, const ValueMap& values) const {
     return !graph_.nodes[at].loop && plain(at, values);
   }
 
-  // The only node that reads the result, element by element as it lies.
+  // The only node that reads the result, provided that it is elementwise and reads the result in its layout.
   std::optional<uint32_t> behind(uint32_t at, const ValueMap& values) const {
     const View& made = graph_.nodes[at].results[0];
     if (!values.replaceable(made.buffer) || readers_[made.buffer].size() != 1) return std::nullopt;
@@ -116,7 +116,7 @@ class Anchors {
     return alike ? std::optional(next) : std::nullopt;
   }
 
-  // The kernel of a chain; none, and why, where the plugin fails at it.
+  // The kernel of a chain; if the plugin fails to make one, none, and the reason is kept.
   std::optional<Node> made(const Chain& chain) {
     auto fused = std::make_shared<Fused>();
     fused->nodes = nodes_of(chain);
@@ -137,7 +137,7 @@ class Anchors {
     return node;
   }
 
-  // A kernel stands where the last node of its chain stood.
+  // A kernel takes the place of the last node in its chain.
   void replace() {
     std::vector<std::optional<Node>> kernels(graph_.nodes.size());
     std::vector<bool> gone(graph_.nodes.size());

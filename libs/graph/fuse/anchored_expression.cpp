@@ -14,7 +14,7 @@ AnchoredExpression::AnchoredExpression(const Graph& graph, const std::vector<Nod
   store.dtype = static_cast<tn_dtype>(output_.dtype);
   store.nargs = 1;
   add(store, {{}}, {last_});
-  for (size_t i = 0; i < nodes_.size(); ++i) {  // addresses stay from now on
+  for (size_t i = 0; i < nodes_.size(); ++i) {  // addresses are stable from here on
     nodes_[i].args = values_[i].data();
     nodes_[i].inputs = links_[i].data();
   }

@@ -5,7 +5,7 @@
 namespace tenon::graph {
 namespace {
 
-// The host's kernels are a plugin's that has no device.
+// The host's kernels come from a plugin that has no device.
 const tn_graph* of_host() {
   const void* table = nullptr;
   tn_status* status = tn_plugin_interface(detail::to_str("cpu"), detail::to_str(TN_GRAPH_NAME),
@@ -16,7 +16,7 @@ const tn_graph* of_host() {
 
 }  // namespace
 
-// Nodes of other devices are calls, which nothing is made of yet.
+// On other devices the nodes are plain calls, of which nothing can be made yet.
 const tn_graph* backend_of(const Device& device) {
   static const Device host("cpu");
   return device == host ? of_host() : nullptr;

@@ -16,7 +16,7 @@ Expression::Expression(const Graph& graph, const Group& group, const std::vector
   expression_.dtypes = dtypes_.data();
   expression_.noutputs = static_cast<uint32_t>(outputs_.size());
   expression_.nnodes = static_cast<uint32_t>(nodes_.size());
-  for (size_t i = 0; i < nodes_.size(); ++i) {  // addresses stay from now on
+  for (size_t i = 0; i < nodes_.size(); ++i) {  // addresses are stable from here on
     nodes_[i].args = values_[i].data();
     nodes_[i].inputs = links_[i].data();
     if (nodes_[i].kind == TN_GRAPH_LOAD)
@@ -32,7 +32,7 @@ uint32_t Expression::add(tn_graph_node node) {
   return static_cast<uint32_t>(nodes_.size() - 1);
 }
 
-// The node that gives an operand: of the group, or a new one.
+// The node that supplies an operand: one of the group, or a new one.
 uint32_t Expression::value_of(const Argument& argument, const Access* access) {
   tn_graph_node node{};
   if (const auto* number = std::get_if<Number>(&argument)) {
@@ -68,7 +68,7 @@ void Expression::add_member(const Member& member) {
     values.push_back(attribute(argument));
     links.push_back(TN_GRAPH_ATTRIBUTE);
   }
-  uint32_t made = links[0];  // of a copy: what it copies
+  uint32_t made = links[0];  // for a copy, what it copies
   if (member.kind != Member::Kind::Copy) {
     tn_graph_node node{};
     node.kind = member.kind == Member::Kind::Reduce ? TN_GRAPH_REDUCE : TN_GRAPH_OP;
@@ -80,7 +80,7 @@ void Expression::add_member(const Member& member) {
     values_[made] = std::move(values);
     links_[made] = std::move(links);
   }
-  if (member.kind == Member::Kind::Reduce) {  // the eager kernel takes it row by row
+  if (member.kind == Member::Kind::Reduce) {  // the eager kernel processes it row by row
     const auto& strides = member.reads[0].strides;
     for (size_t d = shape_.size(), step = 1; d-- > kept_;) {
       plain_rows_ = plain_rows_ && strides[d] == static_cast<int64_t>(step);

@@ -15,10 +15,10 @@ std::string message_of(tn_status* status) {
   return text;
 }
 
-// Two nodes that share a buffer, and the bytes that need not move when they run as one.
+// Two nodes that share a buffer, and the number of bytes that need not move if they run as one.
 struct Pair {
   uint32_t first, second;
-  bool made;  // one makes what the other reads; else both read it
+  bool made;  // one makes what the other reads; otherwise both read it
   uint64_t bytes;
 };
 
@@ -37,7 +37,7 @@ bool read_alike(const Node& a, const Node& b, uint32_t buffer) {
          x->strides == y->strides;
 }
 
-// A group as a node, with its kernel; none where the plugin does not make it.
+// A group as a node with its kernel; none if the plugin cannot make it.
 std::optional<Node> fused_node(const Graph& graph, const tn_graph& backend, const Group& group,
                                const Expression& expression, std::string& why) {
   auto fused = std::make_shared<Fused>();
@@ -79,7 +79,7 @@ class Fuser {
     refused_.push_back(fmt::format("{} and {}: {}", label(first), label(second), why));
   }
 
-  // What each node costs alone; none where the plugin does not take it.
+  // Each node as a group of its own with its cost; none if the plugin does not accept it.
   std::vector<std::optional<Group>> candidates() {
     const std::vector<bool> all(graph_.buffers.size(), true);
     std::vector<std::optional<Group>> groups;
@@ -104,7 +104,7 @@ class Fuser {
     return status == nullptr;
   }
 
-  // What one makes for another comes first, then the largest savings. A value that only its reader wants is neither written nor read.
+  // Pairs of maker and reader come first, then the largest savings. A value that only its reader needs is neither written nor read.
   std::vector<Pair> pairs() const {
     std::vector<std::vector<std::pair<uint32_t, bool>>> uses(
         graph_.buffers.size());  // node, writes
@@ -136,7 +136,7 @@ class Fuser {
     return found;
   }
 
-  // The kernel of a group, where it is worth it.
+  // The kernel of a group if it pays.
   std::optional<Node> made(const Partition& partition, uint32_t root) {
     const Group& group = *partition.group(root);
     const Expression expression(graph_, group, partition.wanted_behind(root));
@@ -191,7 +191,7 @@ void fuse(Graph& graph, const Device& device, Decisions& made) {
 
 namespace {
 
-// By buffer: whether more than one step touches it, or something outside.
+// By buffer: whether several steps touch it, or anything outside the graph.
 std::vector<bool> handed_on(const Graph& graph, const std::vector<std::vector<uint32_t>>& steps) {
   std::vector<bool> handed(graph.buffers.size());
   for (size_t b = 0; b < handed.size(); ++b) handed[b] = graph.buffers[b].role != Role::Temporary;

@@ -13,7 +13,7 @@ int64_t product(std::span<const int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies());
 }
 
-// Broadcast to a shape of the rank of `shape`.
+// The view broadcast to the rank of `shape`.
 Access access_of(const View& view, std::span<const int64_t> shape) {
   Access access{view.buffer, view.offset};
   const size_t skip = shape.size() - view.shape.size();
@@ -31,7 +31,7 @@ std::vector<Access*> accesses_of(Group& group) {
   return all;
 }
 
-// Takes dimensions in the order that `order` lists them.
+// Puts dimensions into the order given by `order`.
 void reorder(Group& group, const std::vector<size_t>& order) {
   const auto picked = [&](const Dims& from) {
     Dims to;
@@ -48,7 +48,7 @@ void merge(Group& group) {
   group.reduced = group.shape.size() - kept;
 }
 
-// The dimensions that a reducing op names; all where it names none.
+// The dimensions that a reducing op names, or all if it names none.
 std::vector<bool> reduced_dimensions(const Node& node, size_t rank) {
   std::vector<bool> reduced(rank, true);
   const auto& known = parameters(*node.op);
@@ -62,7 +62,7 @@ std::vector<bool> reduced_dimensions(const Node& node, size_t rank) {
   return reduced;
 }
 
-// Kept dimensions, then reduced ones, where they lie in this order already.
+// Kept dimensions come first, then reduced ones; possible only if they already have this order.
 bool make_reduction(const Node& node, Group& group, std::string& why) {
   const auto* x = std::get_if<View>(&node.args[0]);
   if (x == nullptr) return why = "it reduces a number", false;
@@ -106,7 +106,7 @@ void make_elementwise(const Node& node, Group& group) {
   reorder(group, order);
 }
 
-// The dimensions of both, each cut where the other has an end; none where their ends do not fit.
+// The common refinement of both lists of dimensions; none if their boundaries do not match.
 std::optional<Dims> common(Dims a, Dims b) {
   Dims cut;  // innermost first
   while (!a.empty() && !b.empty()) {
@@ -123,7 +123,7 @@ std::optional<Dims> common(Dims a, Dims b) {
   return cut;
 }
 
-// Cuts the first dimensions of the group, which make up `shape` together, into those of `shape`.
+// Splits the first dimensions of the group, which together have the extent of `shape`, into those of `shape`.
 void cut(Group& group, const Dims& shape) {
   if (group.shape == shape) return;
   const auto cut_strides = [&](const Dims& strides) {
@@ -143,7 +143,7 @@ void cut(Group& group, const Dims& shape) {
   group.shape = shape;
 }
 
-// Its results are one for each row of the other.
+// Repeats each of its elements over a row of the reduction.
 void repeat_over(Group& group, std::span<const int64_t> row) {
   for (Access* access : accesses_of(group))
     access->strides.resize(access->strides.size() + row.size(), 0);
@@ -151,7 +151,7 @@ void repeat_over(Group& group, std::span<const int64_t> row) {
   group.reduced = row.size();
 }
 
-// All groups over the same dimensions: those over all elements, and, beside a reduction, those with one element for each of its rows.
+// All groups over the same dimensions: those over all elements and, next to a reduction, those with one element for each of its rows.
 std::optional<Group> over_same_dimensions(std::vector<Group>& groups, std::string& why) {
   const auto found =
       std::ranges::find_if(groups, [](const Group& one) { return one.reduced != 0; });
@@ -190,7 +190,7 @@ std::optional<Group> over_same_dimensions(std::vector<Group>& groups, std::strin
   return made;
 }
 
-// Elements that some member writes are touched by the others at the same turn.
+// Whether each element that a member writes is touched by the others in the same iteration.
 bool same_turns(Group& group) {
   std::vector<const Access*> written;
   for (const Member& member : group.members) written.push_back(&member.result);

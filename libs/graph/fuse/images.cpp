@@ -21,7 +21,7 @@ void see(Seen& seen, const View& view, const Buffer& buffer) {
   seen.shape = view.shape;
 }
 
-// Whether the order of channels and places makes a difference.
+// Whether it matters if channels come before or after positions.
 bool has_order(const Dims& shape) {
   return shape.size() == kRank && shape[1] > 1 && shape[2] * shape[3] > 1;
 }

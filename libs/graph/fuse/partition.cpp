@@ -39,7 +39,7 @@ std::vector<uint32_t> Partition::nodes_of(uint32_t root) const {
   return nodes;
 }
 
-// Whether some node outside has to run behind `from` and before `to`.
+// Whether some node outside must run after `from` and before `to`.
 bool Partition::reaches_around(uint32_t from, uint32_t to) const {
   std::vector<bool> seen(root_.size());
   std::vector<uint32_t> open = {from};
@@ -67,7 +67,7 @@ bool Partition::fits(const Group& group) const {
     for (const Access& read : member.reads) outside.insert(read.buffer);
     nodes += 1 + graph_.nodes[member.node].args.size();
   }
-  // What only lives inside is no operand.
+  // A buffer that exists only inside the group is no operand.
   const auto inside = [&](uint32_t b) {
     return !kept_[b] && std::ranges::all_of(touching_[b], [&](uint32_t node) {
       return std::ranges::any_of(group.members,
@@ -123,7 +123,7 @@ std::vector<uint32_t> Partition::order() const {
     for (const uint32_t other : dependence_.before[node])
       waits[root_[node]] += root_[other] != root_[node] ? 1 : 0;
   }
-  // As they were recorded, by their last nodes.
+  // In the order of recording, by their last nodes.
   const auto later = [&](uint32_t a, uint32_t b) { return last[a] > last[b]; };
   std::priority_queue<uint32_t, std::vector<uint32_t>, decltype(later)> ready(later);
   for (uint32_t node = 0; node < root_.size(); ++node)

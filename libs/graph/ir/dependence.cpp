@@ -7,10 +7,10 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-// Of a buffer, as far as the nodes were read.
+// What happened to a buffer in the nodes read so far.
 struct Touched {
   uint32_t writer = kNone;
-  std::vector<uint32_t> readers;  // since it was written
+  std::vector<uint32_t> readers;  // since the last write
 };
 
 }  // namespace

@@ -142,7 +142,7 @@ void drop_dead(Graph& graph) {
     Node& node = graph.nodes[i];
     touched.clear();
     writes(node, touched);
-    // What draws moves the generator, whether its numbers are used or not.
+    // A node that draws advances the generator, whether its numbers are used or not.
     if (!draws(node) && std::ranges::none_of(touched, [&](uint32_t b) { return used[b]; }))
       continue;
     touched.clear();

@@ -6,7 +6,7 @@
 namespace tenon::graph {
 namespace {
 
-// -0 is another number than 0.
+// -0 differs from 0.
 bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }

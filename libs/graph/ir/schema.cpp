@@ -17,7 +17,7 @@ Parameter parse(std::string_view text) {
           type.starts_with("device"), type.starts_with("generator")};
 }
 
-// Commas of the outermost level separate arguments: a default may be a list or a text.
+// Only commas at the outermost level separate arguments, because a default may be a list or a string.
 std::vector<Parameter> parse_all(std::string_view schema) {
   std::vector<Parameter> found;
   int depth = 0;

@@ -42,7 +42,7 @@ int64_t finished(const Size& size, int64_t sum) {
   }
 }
 
-// Puts numbers for other sizes into a graph.
+// Fills a graph with the numbers for other sizes.
 struct Patcher {
   const std::vector<Varying>& varying;
   const std::vector<int64_t>& values;
@@ -105,7 +105,7 @@ std::vector<int64_t> evaluate(const Sizes& sizes, std::span<const int64_t> dims)
 
 namespace {
 
-// Formulas of formulas are named by their number from some depth on: a file may say each of two of the one before.
+// Beyond some depth, formulas within formulas are named by their number: in a file each could use the one before twice.
 std::string to_text(const Sizes& sizes, uint32_t index, int depth) {
   if (depth == 0) return fmt::format("size{}", index);
   const Size& size = sizes.sizes[index];

@@ -1,4 +1,4 @@
-// A graph as people read it:
+// A graph in human-readable form:
 //
 //   input  %0 x: f32[8, 784]
 //   weight %1 0.weight: f32[200704]
@@ -39,12 +39,12 @@ class Writer {
   explicit Writer(const Graph& graph)
       : graph_(graph), sizes_(&graph.sizes), varying_(varying_numbers(graph)) {}
 
-  // As it is, or how it follows the sizes of the inputs.
+  // The number itself, or how it depends on the sizes of the inputs.
   std::string number(const int64_t& value) const {
     const auto found = varying_.find(&value);
     return found == varying_.end() ? fmt::to_string(value) : to_text(*sizes_, found->second->size);
   }
-  // The same for floating numbers.
+  // The same for floating-point numbers.
   std::string in_form(const void* value, std::string plain) const {
     static constexpr const char* kForms[] = {"{}", "1/({})", "sqrt({})", "1/sqrt({})",
                                              "n/(n-1) of {}"};
@@ -62,7 +62,7 @@ class Writer {
     return fmt::format("{}{}", name_of(view.dtype), list_of(view.shape));
   }
 
-  // A whole buffer is its number; a part of one says where it lies.
+  // A whole buffer is shown by its number; for a part, also its position.
   std::string view(const View& of) const {
     if (of.offset == 0 && of.contiguous() && of.numel() == graph_.buffers[of.buffer].size)
       return fmt::format("%{}", of.buffer);
@@ -138,7 +138,7 @@ class Writer {
     for (const Node& each : graph.nodes) text += inner.node(each, indent + 2);
     return text + fmt::format("{:{}}return {}\n", "", indent + 2, fmt::join(results, ", "));
   }
-  // What was fused, in order: "mul+add+tanh".
+  // The fused ops in order: "mul+add+tanh".
   static std::string name(const Node& node) {
     if (node.fused == nullptr) return std::string(node.name());
     std::vector<std::string_view> names;

@@ -9,7 +9,7 @@
 namespace tenon::graph {
 namespace {
 
-// Takes nodes in the order that `order` lists them.
+// Puts nodes into the order given by `order`.
 void put_in_order(std::vector<Node>& nodes, const std::vector<uint32_t>& order) {
   std::vector<Node> made;
   made.reserve(nodes.size());
@@ -17,7 +17,7 @@ void put_in_order(std::vector<Node>& nodes, const std::vector<uint32_t>& order) 
   nodes = std::move(made);
 }
 
-// What was decided at other sizes, where it holds at these.
+// Reuses what was decided at other sizes, if it holds at these.
 bool take_over(Graph& graph, const Device& device, const Decisions& known) {
   if (!fuse_again(graph, device, known.steps)) return false;
   reuse_operands(graph);

@@ -11,13 +11,13 @@
 namespace tenon::graph {
 namespace {
 
-constexpr int64_t kLeastWeight = 4096;  // entries; smaller ones are left as they are
+constexpr int64_t kLeastWeight = 4096;  // entries; smaller weights stay as they are
 
 Tensor tensor_of(const View& view, const Buffer& buffer) {
   return as_strided(buffer.constant, view.shape, view.strides, view.offset);
 }
 
-// A constant of its own, seen whole.
+// Adds a constant and returns a view of all of it.
 View add_constant(Graph& graph, const Tensor& value, std::string name, int64_t (*fixed)(int64_t)) {
   View view{static_cast<uint32_t>(graph.buffers.size()), value.dtype(), fixed(0), {}, {}};
   int64_t step = 1;
@@ -30,7 +30,7 @@ View add_constant(Graph& graph, const Tensor& value, std::string name, int64_t (
   return view;
 }
 
-// Numbers that stand for their places.
+// Store a number's place in the number itself.
 void mark(int64_t& number, int64_t place) { number = place; }
 void mark(double& number, int64_t place) { number = static_cast<double>(place); }
 void mark(Number& number, int64_t place) { std::memcpy(number.bytes.data(), &place, sizeof place); }

@@ -10,20 +10,20 @@ namespace {
 
 using Order = std::vector<uint32_t>;
 
-// Before a node, what it waits for, and nothing else.
+// Places before each node what it depends on, and nothing else.
 class DepthFirst {
  public:
   explicit DepthFirst(const Dependence& dependence)
       : dependence_(dependence), done_(dependence.before.size()) {}
   Order run() {
-    // From the last nodes, which nothing waits for.
+    // Starts from the nodes on which nothing depends.
     for (uint32_t at = 0; at < done_.size(); ++at)
       if (dependence_.after[at].empty()) visit(at);
     return std::move(order_);
   }
 
  private:
-  // With a stack of our own: graphs are deeper than the thread's.
+  // Uses an explicit stack, because graphs are deeper than the thread's stack allows.
   void visit(uint32_t root) {
     std::vector<std::pair<uint32_t, size_t>> open = {{root, 0}};
     while (!open.empty()) {
@@ -46,7 +46,7 @@ class DepthFirst {
   Order order_;
 };
 
-// Of the nodes that wait for nothing, the one behind which the least memory is in use.
+// Among the nodes that are ready, chooses the one after which the least memory is in use.
 Order freeing_most(const Graph& graph, const Dependence& dependence) {
   std::vector<std::vector<uint32_t>> touched(graph.nodes.size());
   std::vector<uint32_t> left(graph.buffers.size()), waits(graph.nodes.size());

@@ -7,7 +7,7 @@
 namespace tenon::graph {
 namespace {
 
-// Operands of the loop that are views: results, then arguments, each with its strides in the loop.
+// The loop's operands that are views: results, then arguments, each with its strides in the loop.
 struct Operand {
   View* view;
   const Dims* strides;
@@ -27,7 +27,7 @@ std::vector<Operand> operands_of(Node& node) {
   return found;
 }
 
-// Kernels that go element by element read each before they write it; so do fused ones, whatever they reduce.
+// Elementwise kernels read each element before they write it. So do fused kernels, whatever they reduce.
 bool goes_in_place(const Node& node) {
   return node.loop && node.kernel != nullptr && !has_symbols(node) &&
          (node.loop->reduced == 0 || node.fused != nullptr) && node.name() != "clone" &&
@@ -62,7 +62,7 @@ void reuse_operands(Graph& graph) {
             operands.begin() + static_cast<std::ptrdiff_t>(node.results.size()), operands.end(),
             [&](const Operand& in) {
               const Buffer& other = graph.buffers[in.view->buffer];
-              // The views of both are of the buffers as they were, and so is `last`.
+              // Both views, and `last`, refer to the buffers as they were before this pass.
               return inside(in.view->buffer) && last[in.view->buffer] == at &&
                      other.dtype == buffer.dtype && other.size == buffer.size &&
                      in.view->offset == out.view->offset && *in.strides == *out.strides &&

@@ -17,7 +17,7 @@ bool computes_the_same(const Node& a, const Node& b) {
          std::ranges::equal(a.results, b.results, same_layout);
 }
 
-// Equal for nodes that compute the same.
+// Nodes that compute the same have equal hashes.
 size_t hash_of(const Node& node) {
   size_t hash = std::hash<const void*>()(node.op);
   for (const Argument& argument : node.args)

@@ -10,7 +10,7 @@ namespace {
 
 bool is_real(DType dtype) { return !is_complex(dtype); }
 
-// Whether an argument is this number, of this sign.
+// Whether an argument is this number, with the same sign.
 bool is_number(const Argument& argument, double wanted) {
   const auto* number = std::get_if<Number>(&argument);
   if (number == nullptr) return false;
@@ -27,7 +27,7 @@ bool is_number(const Argument& argument, double wanted) {
   });
 }
 
-// Whether each number of `from` is one of `to`.
+// Whether `to` can represent every number of `from`.
 bool holds(DType to, DType from) {
   static const std::set<std::pair<DType, DType>> wider = {
       {DType::F64, DType::F32}, {DType::F64, DType::F16},  {DType::F64, DType::BF16},
@@ -62,7 +62,7 @@ class Simplifier {
     view.buffer = moved->buffer;
   }
 
-  // The operand whose elements are the result's; NULL where it is none.
+  // The operand that equals the result element by element; NULL if there is none.
   const View* same_as(const Node& node) const {
     const std::string_view op = node.name();
     const auto* x = std::get_if<View>(&node.args[0]);
@@ -89,7 +89,7 @@ class Simplifier {
     return back ? earlier : nullptr;
   }
 
-  // What changes nothing when it is added: -0 for floats, whose +0 makes 0 of -0.
+  // The number whose addition changes nothing: -0 for floats, because +0 turns -0 into 0.
   static double zero_of(const View& x) { return is_floating(x.dtype) ? -0.0 : 0.0; }
 
   static const View* same_choices(const Node& node) {
@@ -100,7 +100,7 @@ class Simplifier {
     return same ? x : nullptr;
   }
 
-  // The node that made all of what the view shows, as the view shows it.
+  // The node that made exactly what the view shows, in the same layout.
   const Node* maker(const View& view) const {
     if (!values_.is_value(view.buffer) || values_.maker(view.buffer) == UINT32_MAX) return nullptr;
     const Node& node = graph_.nodes[values_.maker(view.buffer)];

@@ -6,7 +6,7 @@
 namespace tenon::graph {
 namespace {
 
-constexpr uint64_t kAlignment = 64;  // bytes; what kernels may count on
+constexpr uint64_t kAlignment = 64;  // bytes; kernels may rely on it
 
 // From the first node that touches a buffer to the last.
 struct Life {
@@ -41,11 +41,11 @@ struct Placed {
   uint32_t buffer;
 };
 
-// The lowest place for `size` elements beside those that live at the same time.
+// The lowest position for `size` elements among buffers that live at the same time.
 int64_t lowest(const std::vector<Placed>& placed, const std::vector<Life>& lives, uint32_t buffer,
                int64_t size) {
   int64_t at = 0;
-  for (const Placed& other : placed) {  // by their begin
+  for (const Placed& other : placed) {  // sorted by offset
     if (!lives[other.buffer].meets(lives[buffer])) continue;
     if (at + size <= other.begin) break;
     at = std::max(at, other.end);

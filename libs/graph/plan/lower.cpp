@@ -8,7 +8,7 @@ namespace tenon::graph {
 
 namespace {
 
-// As `graph`, whose buffers keep their numbers. `stays`: nodes that are taken as they are.
+// Lowers `graph`; its buffers keep their numbers. `stays`: nodes that are copied unchanged.
 template <class Stays>
 Graph lowered(const Graph& graph, const Device& target, Stays&& stays) {
   Recorder recorder(target);

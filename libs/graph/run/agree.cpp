@@ -12,7 +12,7 @@ std::vector<Tensor> any_inputs(const Graph& graph) {
   for (const View& input : graph.inputs) {
     Tensor one = zeros(input.shape, input.dtype);
     if (is_floating(input.dtype)) {
-      // Numbers from 0.05 to 1, of which no two neighbours are equal.
+      // Numbers from 0.05 to 1, with no two neighbours equal.
       const Tensor counted = arange(input.numel()).to(DType::F64) * 0.37;
       one = (counted - counted.floor() * 1.0 + 0.05).to(input.dtype).reshape(input.shape);
     }
@@ -21,7 +21,7 @@ std::vector<Tensor> any_inputs(const Graph& graph) {
   return made;
 }
 
-// Results, and what is written to, which is a copy here.
+// The results, and whatever the graph writes to, which here is a copy.
 std::vector<Tensor> computed(Graph graph, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> state;
   for (Buffer& buffer : graph.buffers)

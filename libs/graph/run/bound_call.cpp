@@ -98,7 +98,7 @@ tn_value BoundCall::value(const Argument& argument) {
   struct Maker : PlainValue {
     explicit Maker(BoundCall& call) : to(call) {}
     using PlainValue::operator();
-    // The host; a kernel has no use for it.
+    // The host, which kernels do not need.
     tn_value operator()(Here) { return {}; }
     tn_value operator()(const Symbolic& value) {
       const bool number = value.kind == Symbolic::Kind::Number;

@@ -18,7 +18,7 @@ Tensors run(Program& program, const Tensors& inputs) {
 
 bool holds(const Tensor& predicate) { return predicate.item<double>() != 0; }
 
-// Arguments in their order: some of each kind.
+// Takes arguments in order, some of each kind.
 class Inputs {
  public:
   Inputs(const Tensors& operands, size_t carried, size_t scanned)

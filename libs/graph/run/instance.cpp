@@ -9,7 +9,7 @@
 namespace tenon::graph {
 namespace {
 
-// An error that says which op it is of.
+// Adds the op's name to an error.
 tn_status* named(const Node& node, tn_status* status) {
   const std::string_view message = detail::to_view(tn_status_message(status));
   if (message.starts_with('[')) return status;
@@ -25,7 +25,7 @@ void check_there(const tn_view& base) {
                 "[graph] the storage of an input or a weight was released; restore it first");
 }
 
-// Where the elements lie from now on.
+// Sets where the elements are from now on.
 void put(const Patch& patch, const tn_view& base) {
   patch.view->data = static_cast<char*>(base.data) + patch.offset;
   patch.view->buffer = base.buffer;
@@ -69,7 +69,7 @@ Instance::Instance(const Graph& graph, const Arena& arena, const Device& device,
   keeps_inputs_ = !called_.empty() || std::ranges::any_of(graph.results, is_input);
 }
 
-// Flat tensors of what stays where it is.
+// Makes flat tensors of the buffers that stay in place.
 void Instance::place(const Arena& arena) {
   std::map<DType, Tensor> arenas;
   for (const auto& [dtype, size] : arena.sizes) arenas[dtype] = empty(size, dtype, device_);
@@ -129,7 +129,7 @@ tn_status* Instance::run_steps() const {
 }
 
 void Instance::give_results(tn_tensor** results) {
-  std::vector<Tensor> views;  // what can fail comes first
+  std::vector<Tensor> views;  // first whatever can fail
   for (size_t k = 0; k < gives_.size(); ++k)
     if (gives_[k] == Gives::kView) views.push_back(view_in(graph_.results[k], flats_));
   for (size_t k = 0, at = 0; k < gives_.size(); ++k) {
@@ -155,7 +155,7 @@ void Instance::run(std::span<tn_tensor* const> inputs, std::span<const Symbol> s
   }
   tn_status* status = run_steps();
   if (status == nullptr) give_results(results);
-  // What came from outside, or went there, is not kept.
+  // Does not keep tensors that came from outside or went there.
   if (keeps_inputs_)
     for (const View& input : graph_.inputs) flats_[input.buffer] = Tensor();
   for (const Made& made : made_) flats_[made.buffer] = Tensor();

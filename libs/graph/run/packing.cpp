@@ -7,7 +7,7 @@
 namespace tenon::graph {
 namespace {
 
-// The node's operands, results first, as pack() takes them.
+// The node's operands, results first, as pack() expects them.
 struct Operands {
   Operands(const Graph& graph, const Node& node) {
     for (const View& result : node.results) add(graph, result, false);

@@ -31,7 +31,7 @@ std::string escaped(std::string_view text) {
   return made;
 }
 
-// Something drawn, with its upper left corner at 0, 0.
+// A drawing whose upper left corner is at 0, 0.
 struct Drawing {
   double width = 0, height = 0;
   std::string svg;
@@ -48,8 +48,9 @@ struct Box {
   double middle() const { return x + width / 2; }
 };
 
-// Boxes in layers: a box is in the layer below the lowest one that it reads, and as near below these as its neighbours let it be
-// (Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical System Structures", 1981: layers, barycentres).
+// Boxes in layers: each box is in the layer just below the lowest box that it reads, horizontally as close to its sources as its
+// neighbours allow (Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical System Structures", 1981: layers,
+// barycentres).
 class Picture {
  public:
   explicit Picture(const Graph& graph, const Arena* arena) : graph_(graph), arena_(arena) {
@@ -121,7 +122,7 @@ class Picture {
     return fmt::to_string(fmt::join(names, " + "));
   }
 
-  // Side by side.
+  // The bodies side by side.
   static Drawing bodies(const Control& control) {
     static constexpr const char* kNames[][2] = {{"then", "else"}, {"while", "do"}, {"each", ""}};
     Drawing made;
@@ -159,7 +160,7 @@ class Picture {
     for (Box& box : boxes_) box.x -= least;
   }
 
-  // Below the middle of what it reads.
+  // The preferred position: centred below the boxes that it reads.
   double wanted(const Box& box) const {
     if (box.above.empty()) return 0;
     double sum = 0;

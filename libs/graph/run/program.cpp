@@ -19,7 +19,7 @@
 namespace tenon::graph {
 namespace {
 
-// The validating layer is to see calls as the core makes them.
+// The validating layer should see calls as the core makes them.
 bool validating() {
   static const bool found = [] {
     const char* wanted = std::getenv("TENON_VALIDATE");
@@ -44,7 +44,7 @@ std::string input_text(const Graph& graph, size_t i) {
   return fmt::format("{}[{}]", name_of(graph.inputs[i].dtype), fmt::join(sizes, ", "));
 }
 
-// Of inputs that are not row-major.
+// Copies inputs that are not row-major, and runs.
 void run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
                 std::span<const Symbol> symbols, tn_tensor** results) {
   std::vector<Tensor> copies;
@@ -108,7 +108,7 @@ Program::TakenPtr Program::take() {
     return taken;
   const std::lock_guard lock(mutex_);
   if (lowered_->epoch != Recorder::epoch()) {
-    idle_.clear();  // their kernels may have gone
+    idle_.clear();  // their kernels may be gone
     lowered_ = lowered_now();
   }
   if (lowered_->packing.stale()) lowered_->packing.pack();
@@ -147,7 +147,7 @@ void Program::check_type(size_t i, const tn_view& input) const {
                   described(wanted.dtype, wanted.shape), described(dtype, shape)));
 }
 
-constexpr size_t kMostPlanned = 64, kMostPacked = 8;  // the latter hold copies of weights each
+constexpr size_t kMostPlanned = 64, kMostPacked = 8;  // each packed one holds copies of the weights
 
 void Program::check_sized(std::span<tn_tensor* const> inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -300,7 +300,7 @@ void record_control(const Node& node, std::span<const Tensor> flats) {
 
 }  // namespace
 
-// Inside another trace the nodes become nodes of that one.
+// Inside another trace the nodes are recorded in that trace.
 void Program::run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                          tn_tensor** results) const {
   if (in_turn_)

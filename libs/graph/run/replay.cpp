@@ -7,7 +7,7 @@
 namespace tenon::graph {
 namespace {
 
-// Arguments as the C ABI takes them, and what they point at.
+// The arguments in the form of the C ABI, and the storage that they point to.
 class Values : public PlainValue {
  public:
   Values(FlatViews& views, const Device& device, std::span<const Symbol> symbols)
@@ -35,7 +35,7 @@ class Values : public PlainValue {
         return (*this)(number_of(value.dtype, now).value());
     }
   }
-  // Of rank 0 it joins tensors of any device.
+  // A rank-0 tensor works with tensors of any device.
   tn_value operator()(const Number& value) {
     tn_tensor* made = nullptr;
     detail::check(tn_tensor_from_host(value.bytes.data(), size_of(value.dtype),

@@ -1,4 +1,4 @@
-// Control flow in a trace: what a function calls for a branch or a turn becomes a graph of its own.
+// Control flow in a trace: the calls for a branch or an iteration become a graph of their own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 View whole(uint32_t buffer, const Buffer& of) { return {buffer, of.dtype, 0, {of.size}, {1}}; }
 
-// Where results have to be one after another like what they take the place of.
+// Requires results to match, one by one, those that they stand in for.
 void check_same(const char* of, const std::vector<View>& found, std::span<const View> wanted,
                 const char* what, const char* beside) {
   for (size_t i = 0; i < wanted.size(); ++i)
@@ -27,7 +27,7 @@ void check_same(const char* of, const std::vector<View>& found, std::span<const 
                            wanted.size()));
 }
 
-// Makes a graph of the nodes of a block: what they use of the graph around becomes inputs.
+// Turns the nodes of a block into a graph; whatever they use of the outer graph becomes an input.
 class Cut {
  public:
   Cut(const Graph& around, size_t buffers, std::span<const View> inputs)
@@ -88,7 +88,7 @@ class Cut {
   Block made_;
 };
 
-// The captures of all bodies, which each of them takes.
+// The captures of all bodies together; every body takes all of them.
 std::vector<uint32_t> share_captures(const Graph& around, std::vector<Block>& blocks) {
   std::vector<uint32_t> all;
   for (const Block& block : blocks)
@@ -154,7 +154,7 @@ void Tracer::end_block(std::span<const Tensor> results) {
 
 void Tracer::drop_block() {
   forget_open();
-  // Those beside it, which nothing runs yet, go with it.
+  // Finished bodies that no node runs yet are dropped as well.
   const size_t kept = open_.empty() ? 0 : open_.back().blocks;
   blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(kept), blocks_.end());
 }
@@ -174,7 +174,7 @@ void Tracer::forget_open() {
   forget_twins(open.buffers);
 }
 
-// What a block computed of tensors from outside is not there behind it.
+// Values that a block computed from outside tensors do not exist after it.
 void Tracer::forget_twins(size_t buffers) {
   std::erase_if(twins_, [&](const auto& one) {
     const View view = recorder_.use(one.second.traced);
@@ -225,7 +225,7 @@ std::vector<Tensor> Tracer::record(std::shared_ptr<Control> control,
   return results;
 }
 
-// What the bodies give, checked: branches alike, and what is carried as it was.
+// The shapes that the bodies return, after checking that branches agree and that carried values keep their shape.
 std::vector<View> Tracer::result_shapes(const Control& control, const Node& node) {
   const char* of = name_of(control.kind);
   std::vector<View> carried;

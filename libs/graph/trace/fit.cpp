@@ -9,7 +9,7 @@
 namespace tenon::graph {
 namespace {
 
-// What an argument is where it stands for a symbol with this value; nothing where it cannot.
+// The argument with this value in place of a symbol's; nothing if the argument cannot hold it.
 std::optional<Argument> as_argument(const Argument& like, double value) {
   if (std::holds_alternative<double>(like)) return Argument(value);
   if (std::holds_alternative<int64_t>(like)) return Argument(static_cast<int64_t>(value));
@@ -81,7 +81,7 @@ class Fitter {
         node.name(), parameters(*node.op)[i].name, fmt::join(names, ", ")));
   }
 
-  // Tensors from outside are the same, or hold the same.
+  // Outside tensors must be the same, or hold the same elements.
   void buffers() const {
     std::vector<uint32_t> touched;
     for (const Node& node : a_.nodes) {

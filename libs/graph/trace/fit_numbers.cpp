@@ -13,7 +13,7 @@
 namespace tenon::graph {
 namespace {
 
-// Where an op was called, and of what.
+// The op's name, where it was called, and which of its numbers this is.
 std::string place_text(const Node* node, size_t argument) {
   if (node == nullptr) return "an input or a result";
   if (node->op == nullptr) return described(*node) + ": what it takes or gives";
@@ -23,7 +23,7 @@ std::string place_text(const Node* node, size_t argument) {
              : fmt::format("{}: its result", described(*node));
 }
 
-// Of which size it is, as near as the bits of a number tell.
+// The size behind a number of this form, as precisely as its bits allow.
 double size_in(Varying::Form form, double value) {
   using Form = Varying::Form;
   return form == Form::Plain            ? value
@@ -68,7 +68,7 @@ Numbered::Numbered(const std::vector<Graph>& graphs,
                    const std::vector<std::vector<int64_t>>& probes, size_t dims)
     : formulas_(dims, probes) {
   for (const Graph& graph : graphs) numbers_.emplace_back(graph);
-  // What nodes give first, then what is found at once: what else varies is made of these.
+  // First the results of nodes, then what is easy to find, because the other varying numbers are built from these.
   for (const Pass pass : {Pass::Results, Pass::Easy, Pass::All}) {
     uint32_t place = 0;
     each_number(graphs[0], [&](const auto&, const Node* node, size_t argument) {
@@ -109,7 +109,7 @@ std::optional<Varying> Numbered::find_whole(uint32_t place, bool shape) {
   return found ? std::optional(Varying{place, *found, Varying::Form::Plain}) : std::nullopt;
 }
 
-// The size that a number in some form is of, if it is of one bit for bit.
+// The size behind a floating-point number in one of the forms, if it reproduces the number bit for bit.
 std::optional<Varying> Numbered::find_real(uint32_t place) {
   using Form = Varying::Form;
   for (const Form form :
@@ -129,7 +129,7 @@ std::optional<Varying> Numbered::find_real(uint32_t place) {
   return std::nullopt;
 }
 
-// Whether the number has at every probe the bits that these sizes give.
+// Whether these sizes reproduce the number's bits at every probe.
 bool Numbered::is_of(uint32_t place, Varying::Form form, const Samples& sizes) const {
   for (size_t p = 0; p < sizes.size(); ++p) {
     const Numbers& one = numbers_[p];

@@ -15,11 +15,11 @@ namespace {
 
 constexpr size_t kProbes = 7;
 constexpr int kMostExtra = 16;
-// Where no greatest size is declared. Odd and even, of every remainder by 3 and 4, and no two in one proportion.
+// For dims without a maximum. Odd and even sizes with every remainder by 3 and 4, no two in the same ratio.
 constexpr std::array<int64_t, kProbes> kSizes = {12, 17, 23, 38, 64, 251, 1030};
 const int64_t kUnlimited = Dim{}.max;
 
-// A size of the dim at one of the probes: all over its range, and never 1, at which other ops are called.
+// The dim's size at one of the probes. They spread over its whole range but avoid 1, at which functions call other ops.
 int64_t probe_size(const Dim& dim, size_t probe) {
   const int64_t low = std::max<int64_t>(dim.min, std::min<int64_t>(2, dim.max));
   if (dim.max == kUnlimited) return low <= 12 ? kSizes[probe] : low + kSizes[probe] - 12;
@@ -36,7 +36,7 @@ std::string sizes_text(const std::vector<Dim>& dims, std::span<const int64_t> si
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-// What was computed of tensors from outside alone, and is the same at all sizes: no work for a run.
+// Values computed only from outside tensors that are equal at all sizes, so that runs need not compute them.
 Known constants_of(const std::vector<Probe>& probes) {
   Known found;
   std::unordered_map<uint32_t, int> writers;
@@ -44,7 +44,7 @@ Known constants_of(const std::vector<Probe>& probes) {
   for (const Node& node : probes[0].traced.graph.nodes) writes(node, written);
   for (const uint32_t buffer : written) ++writers[buffer];
   for (const auto& [buffer, value] : probes[0].traced.known) {
-    if (writers[buffer] != 1) continue;  // another node writes into it later
+    if (writers[buffer] != 1) continue;  // another node writes to it later
     const auto same_there = [&, b = buffer, &mine = value](const Probe& probe) {
       const auto there = probe.traced.known.find(b);
       return there != probe.traced.known.end() && same_tensor(mine, there->second);
@@ -80,7 +80,7 @@ SizeFit::SizeFit(std::vector<Dim> dims, std::vector<bool> declared_min)
   advance();
 }
 
-// Whether the next trace is one that numbers are fitted to. Dims go through their sizes at different paces.
+// Chooses the sizes of the next trace to fit. Dims step through their sizes at different paces. False if no more are needed.
 bool SizeFit::advance() {
   const size_t probe = probes_.size();
   if (!wanted_.empty()) {
@@ -126,7 +126,7 @@ bool SizeFit::fit() {
   return next_check();
 }
 
-// Sizes at which one of two formulas, of which the probes cannot say which it is, is refuted.
+// Chooses sizes that refute one of two formulas between which the probes cannot decide.
 bool SizeFit::separate(const Formulas& formulas, const Formulas::Ambiguous& of) {
   ++extra_;
   const Sizes sizes{dims_, {}, formulas.sizes(), {}};
@@ -146,7 +146,7 @@ bool SizeFit::separate(const Formulas& formulas, const Formulas::Ambiguous& of) 
   return false;
 }
 
-// The smallest sizes, where slices end early and other ops are called; the smallest comes last.
+// The smallest sizes, where slices end early and functions call other ops; the smallest comes last.
 void SizeFit::plan_checks() {
   checks_.clear();
   for (uint32_t d = 0; d < dims_.size(); ++d)
@@ -178,7 +178,7 @@ bool SizeFit::is_as_fitted(const Traced& traced) const {
   try {
     const Graph expected = concrete(fitted_, next_);
     return (known && alike(expected, graph)) || (checked_.size == 1 && agree(expected, graph));
-  } catch (const Error&) {  // a number that follows the sizes is another here
+  } catch (const Error&) {  // a number that depends on sizes differs here
     return false;
   }
 }
@@ -189,7 +189,7 @@ bool SizeFit::check(Traced traced) {
     begin_behind_check("it calls other ops, or gives other numbers");
     return next_check();
   }
-  // What the other probes did not show, as the end of a slice: it is fitted too, or refused.
+  // Something that the other probes did not show, such as the end of a slice. It is fitted as well, or refused.
   if (++extra_ > kMostExtra)
     refuse(fmt::format("what the function calls at {} does not follow from other sizes",
                        sizes_text(dims_, next_)));
@@ -204,7 +204,7 @@ bool SizeFit::check(Traced traced) {
 }
 
 bool SizeFit::failed() {
-  if (!checking_ && probes_.size() > kProbes && advance()) return true;  // one probe less
+  if (!checking_ && probes_.size() > kProbes && advance()) return true;  // do without this probe
   if (!checking_)
     refuse(fmt::format("the function fails where {}: declare the sizes that it takes",
                        sizes_text(dims_, next_)));
@@ -212,7 +212,7 @@ bool SizeFit::failed() {
   return next_check();
 }
 
-// The dim begins with the next size, unless somebody asked for this one.
+// The dim then begins with the next size, unless this one was asked for.
 void SizeFit::begin_behind_check(const std::string& why) {
   Dim& dim = dims_[checked_.dim];
   if (declared_min_[checked_.dim] || dim.max == checked_.size)

@@ -18,7 +18,7 @@ size_t count_of_numbers(const Graph& graph) {
   return count;
 }
 
-// Gives one graph the numbers of another.
+// Copies the numbers of one graph into another.
 struct Copier {
   const Graph& from;
   std::vector<int64_t> whole{};
@@ -37,7 +37,7 @@ struct Copier {
   void operator()(Number& one, const Node*, size_t) { one = numbers.at(at_number++); }
 };
 
-// The same ops with as many numbers each.
+// Requires the same ops, with equally many numbers each.
 void check_ops(const Graph& a, const Graph& b, const std::string& when) {
   const size_t count = std::min(a.nodes.size(), b.nodes.size());
   for (size_t i = 0; i < count; ++i)
@@ -54,7 +54,7 @@ void check_ops(const Graph& a, const Graph& b, const std::string& when) {
                     described((a.nodes.size() > count ? a : b).nodes[count])));
 }
 
-// The same control around bodies, which may differ.
+// Whether the control is the same apart from its bodies.
 bool same_control(const Control& a, const Control& b) {
   if (a.kind != b.kind || a.carried != b.carried || a.scanned != b.scanned ||
       a.refused.size() != b.refused.size())
@@ -64,7 +64,7 @@ bool same_control(const Control& a, const Control& b) {
   return true;
 }
 
-// But for numbers, both nodes are the same: `b` gets those of `a`, and is compared.
+// Whether both nodes are the same apart from their numbers: gives `b` those of `a`, then compares.
 bool called_alike(const Node& a, const Node& b) {
   Graph one, other;
   one.nodes = {a};
@@ -85,7 +85,7 @@ bool called_alike(const Node& a, const Node& b) {
          (a.control == nullptr || same_control(*a.control, *b.control));
 }
 
-// Like `same`, where steps over dimensions of one element tell nothing.
+// Like `same`, but ignores the strides of dimensions of one element.
 bool alike(const View& a, const View& b) {
   if (a.buffer != b.buffer || a.dtype != b.dtype || a.shape != b.shape) return false;
   if (a.numel() == 0) return true;

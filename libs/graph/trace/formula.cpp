@@ -9,12 +9,12 @@ namespace {
 constexpr size_t kMostFactors = 12;
 constexpr size_t kDegree = 4;
 constexpr int64_t kMostBy = 128;      // of quotients
-constexpr int64_t kMostMultiple = 8;  // of what they round
+constexpr int64_t kMostMultiple = 8;  // for the sum that is rounded
 constexpr int64_t kLarge = int64_t{1} << 52;
 
 using Wide = __int128;
 
-// values = factor * of + rest, for all of `at`: the probes.
+// values = factor * of + rest at all probes in `at`.
 bool on_line(const Samples& values, const Samples& of, const std::vector<size_t>& at,
              int64_t& factor, int64_t& rest) {
   size_t other = 1;
@@ -53,7 +53,7 @@ Formulas::Formulas(size_t dims, const std::vector<std::vector<int64_t>>& probes)
   make_products();
 }
 
-// Of up to kDegree factors, the simplest first.
+// Products of up to kDegree factors, the simplest first.
 void Formulas::make_products() {
   products_ = {};
   size_t from = 0;
@@ -126,10 +126,10 @@ std::optional<Size> Formulas::linear(const Samples& values) const {
   return with_rest;
 }
 
-// values = a*x + b*y + rest: differences to the first probe solve for a and b.
+// values = a*x + b*y + rest: the differences to the first probe determine a and b.
 std::optional<Size> Formulas::two_products(const Samples& values) const {
   if (probes_ < 5) return std::nullopt;
-  // Those of up to two factors come first.
+  // Products of up to two factors come first.
   for (size_t i = 0; i < products_.size() && products_[i].of.size() <= 2; ++i)
     for (size_t j = 0; j < i; ++j) {
       const Product &x = products_[i], &y = products_[j];
@@ -176,7 +176,7 @@ std::optional<Size> Formulas::quotient(const Samples& values) {
   return std::nullopt;
 }
 
-// Where a number stops growing, as x[:, :64] does.
+// Numbers that stop growing at a limit, as in x[:, :64].
 std::optional<Size> Formulas::bounded(const Samples& values) const {
   const auto [least, greatest] = std::ranges::minmax(values);
   for (const int64_t bound : {greatest, least}) {

@@ -1,5 +1,5 @@
-// trace:0, a device that only records. The dispatcher checks a call, infers its results, brings it into canonical form and hands it to a
-// kernel here, as to any other; the kernel tells the sink of its thread.
+// trace:0, a device that only records. The dispatcher checks a call, infers its results, brings it into canonical form and passes it to a
+// kernel here, as to any other device; the kernel reports it to its thread's sink.
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -30,7 +30,7 @@ const tn_trace_sink& sink() {
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------------
 
-// Of one op, for operands in one form.
+// Records calls of one op, for operands in one form.
 struct Recorder {
   const tn_op* op;
   uint32_t form;
@@ -46,7 +46,7 @@ void each_view(const tn_call& call, Use&& use) {
   }
 }
 
-// The dtype that kernels are found by: of the first tensor, or of the result.
+// The dtype by which kernels are found: that of the first tensor, or of the result.
 tn_dtype key_dtype(const tn_call& call) {
   tn_dtype found = TN_DTYPE_COUNT;
   each_view(call, [&](const tn_view& view) {
@@ -56,7 +56,7 @@ tn_dtype key_dtype(const tn_call& call) {
   return call.nouts > 0 && call.outs[0] != nullptr ? call.outs[0]->dtype : TN_DTYPE_F32;
 }
 
-// What about this call a kernel may refuse to take.
+// The properties of this call that a kernel might not support.
 uint32_t wants(const tn_call& call) {
   uint32_t forms = 0;
   each_view(call, [&](const tn_view& view) {
@@ -68,8 +68,8 @@ uint32_t wants(const tn_call& call) {
   return forms;
 }
 
-// The target's kernel for a call as it is; NULL where there is none, or where a better one wants another form: the dispatcher then asks
-// again in that form, as it does on the target itself.
+// The target's kernel for a call as it is. NULL if there is none, or if a better one needs another form: the dispatcher then asks again
+// in that form, as it does on the target itself.
 const tn_kernel* kernel_for(const Recorder& recorder, const tn_call& call) {
   const uint32_t given = wants(call);
   const tn_dtype dtype = key_dtype(call);
@@ -85,7 +85,7 @@ const tn_kernel* kernel_for(const Recorder& recorder, const tn_call& call) {
 Status supports(void* self, const tn_call* call, uint32_t* yes) {
   return guard([&] {
     const auto& recorder = *static_cast<Recorder*>(self);
-    // What is neither computed there nor made of other ops, a graph calls as a program would: the target leaves it to the host.
+    // An op without a kernel or decomposition is recorded as a program would call it: the target leaves it to the host.
     const bool last = recorder.form == 0 && g_dispatch->decomposes(recorder.op) == 0;
     *yes = t_target == nullptr || last || kernel_for(recorder, *call) != nullptr;
   });
@@ -142,7 +142,7 @@ class Trace {
 };
 
 Trace g_trace;
-std::deque<Recorder> g_recorders;  // their addresses are the kernels'
+std::deque<Recorder> g_recorders;  // kernels refer to them by address
 
 void start(Registry& registry) {
   g_dispatch = static_cast<const tn_dispatch*>(
@@ -151,7 +151,8 @@ void start(Registry& registry) {
   register_devices(registry, "trace", g_trace);
   std::vector<tn_kernel> kernels;
   for (uint32_t i = 0; i < g_dispatch->op_count(); ++i)
-    for (uint32_t form = 0; form <= kForms; ++form) {  // the most general one is asked first
+    for (uint32_t form = 0; form <= kForms; ++form) {  // the dispatcher asks the most general form
+                                                       // first
       const tn_op* op = g_dispatch->op_at(i);
       g_recorders.push_back({op, form});
       tn_kernel kernel = make_kernel(view_of(g_dispatch->op_schema(op)), TN_MASK_ALL | TN_MASK_F8,

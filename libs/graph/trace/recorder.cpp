@@ -15,7 +15,7 @@
 namespace tenon::graph {
 namespace {
 
-// Beside this library: no directory that is searched for plugins holds it, so programs that trace nothing never see the device.
+// The plugin lies beside this library, in no directory that is searched for plugins, so programs that trace nothing never see the device.
 std::string plugin_path() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&plugin_path), &info) == 0) return {};
@@ -28,7 +28,7 @@ std::string plugin_path() {
 
 const tn_trace_table& load() {
   detail::check(
-      tn_plugins_discover());  // its kernels are for the ops that are known when it starts
+      tn_plugins_discover());  // first, because its kernels are for the ops known when it starts
   detail::check(tn_plugin_load(detail::to_str(plugin_path())));
   const void* table = nullptr;
   detail::check(tn_plugin_interface(detail::to_str(TN_TRACE_ID), detail::to_str(TN_TRACE_NAME),
@@ -41,13 +41,13 @@ const tn_trace_table& table() {
   return loaded;
 }
 
-// Any pointer but NULL: nothing is done with it.
+// Any pointer but NULL; it is never used.
 void* stream() {
   static char stands_for_one;
   return &stands_for_one;
 }
 
-// What a function of a sink throws.
+// Turns what a sink's function throws into a status.
 template <class Body>
 tn_status* guarded(Body&& body) noexcept {
   return detail::guarded("graph", std::forward<Body>(body));
@@ -69,7 +69,7 @@ Recorder::Recorder(Device target) {
   if (tn_device_redirected() != nullptr)
     throw Error(TN_FAILED_PRECONDITION, "[graph] this thread traces or captures already");
   sink_.ctx = this;
-  // Every tensor gets a buffer of its own: what the thread enqueues elsewhere is not kept between (tn_device_redirect).
+  // Every tensor gets its own buffer: while calls are redirected, no memory is cached between them (tn_device_redirect).
   sink_.allocated = [](void* self, uint64_t number) {
     static_cast<Recorder*>(self)->allocated(number);
   };
@@ -91,7 +91,7 @@ Recorder::Recorder(Device target) {
 Recorder::~Recorder() {
   table().listen(nullptr, nullptr);
   tn_device_redirect(nullptr, nullptr);
-  tn_generator_set_state(nullptr, seed_, offset_);  // nothing was drawn
+  tn_generator_set_state(nullptr, seed_, offset_);  // as if nothing had been drawn
 }
 
 Tensor Recorder::add(Role role, DType dtype, std::span<const int64_t> shape, std::string name,
@@ -155,7 +155,7 @@ void Recorder::refuse_read(uint64_t number) const {
 }
 
 uint32_t Recorder::index_of(uint64_t number) const {
-  // Other threads' lie between them at most.
+  // Numbers in between can only belong to other threads.
   const uint64_t guess = numbers_.empty() ? 0 : number - numbers_.front();
   if (guess < numbers_.size() && numbers_[guess] == number) return static_cast<uint32_t>(guess);
   const auto found = std::ranges::lower_bound(numbers_, number);
@@ -230,7 +230,7 @@ void Recorder::called(const tn_op& op, const tn_call& call, const tn_kernel* ker
   for (uint32_t i = 0; i < call.nargs; ++i)
     node.args.push_back(argument(call.args[i], known[i].generator));
   for (uint32_t k = 0; k < call.nouts; ++k) node.results.push_back(use(*call.outs[k]));
-  // Each run draws anew, which a call does.
+  // Each run must draw anew, which only a call does.
   node.kernel = draws(node) ? nullptr : kernel;
   if (call.loop != nullptr) {
     const tn_loop& loop = *call.loop;

@@ -30,7 +30,7 @@ bool any_tensor(std::span<const tn_value> args, Test&& test) {
   });
 }
 
-// Where the elements lie, or the handle of a tensor that the host cannot address.
+// The address of the elements, or the handle of a tensor that the host cannot address.
 const void* place_of(const Tensor& tensor) {
   const void* elements = tn_tensor_data(tensor.get());
   return elements != nullptr ? elements : tensor.get();
@@ -43,7 +43,7 @@ View view_of(const Tensor& tensor) {
   return view;
 }
 
-// Without a reach to before its first element, so that a flat view from there on shows all of it.
+// Whether no stride reaches back before the first element, so that a flat view from there covers everything.
 bool goes_forward(const Tensor& tensor) {
   return std::ranges::all_of(tensor.strides(), [](int64_t step) { return step >= 0; });
 }
@@ -96,7 +96,7 @@ void Tracer::number(std::string name, double value, bool counts) {
   symbols_.push_back({std::move(name), value, counts});
 }
 
-// A constant that was drawn or filled may be written to later, or has to differ from run to run.
+// A constant that was drawn or filled may be written to later, or must differ from run to run.
 bool Tracer::concerns(const tn_op& op, std::span<const tn_value> args) const {
   if (any_tensor(args, is_traced)) return true;
   if (any_tensor(args, [](const tn_tensor* tensor) { return tensor != nullptr; }))
@@ -162,7 +162,7 @@ Tensor Tracer::twin(const Tensor& tensor) {
   return traced;
 }
 
-// With traced tensors in the place of others, and on the device of these.
+// The arguments with traced tensors in place of outside ones, and on their device.
 Tracer::Arguments Tracer::convert(const tn_op& op, std::span<const tn_value> args) {
   Arguments changed;
   changed.values.assign(args.begin(), args.end());
@@ -253,21 +253,21 @@ Tensor Tracer::traced_again(const Tensor& tensor) {
     const Arguments changed = convert(*origin.op, args);
     detail::check(tn_op_call(origin.op, changed.values.data(), static_cast<uint32_t>(args.size()),
                              outs.data(), origin.count));
-  } catch (const Error&) {  // it needs elements: what it gave is a constant
+  } catch (const Error&) {  // the call needs elements, so its result is a constant
     return {};
   }
   std::vector<Tensor> made;
   for (tn_tensor* out : outs) made.push_back(Tensor::adopt(out));
   const View view = recorder_.use(made[origin.index]);
   const Buffer& buffer = recorder_.graph().buffers[view.buffer];
-  // What a view shows is known where its buffer is.
+  // The elements are known if the view shows its whole buffer.
   if (buffer.role == Role::Temporary && view.contiguous() && view.offset == 0 &&
       !known_.contains(view.buffer) && view.numel() == buffer.size)
     known_.emplace(view.buffer, tensor.detach().reshape({tensor.numel()}).contiguous());
   return made[origin.index];
 }
 
-// What was computed of the memory that is written holds other elements than its call gives now.
+// Results computed from memory that is being written would have other elements if their calls ran now.
 void Tracer::forget_origins(const tn_tensor* written) {
   const void* memory = tn_tensor_view(written)->buffer;
   const auto lies_there = [&](const Tensor& tensor) {
@@ -290,7 +290,7 @@ bool Tracer::is_weight(const Tensor& tensor) const {
   });
 }
 
-// What else lies in memory that is written would not see it in order.
+// Another tensor that overlaps the written memory would not see the write in order.
 void Tracer::check_shared(const Flat& written) const {
   for (const Flat& other : flats_)
     if (&other != &written && other.space == written.space && other.begin < written.end &&
@@ -326,7 +326,7 @@ void Tracer::check_writes() {
   }
 }
 
-// Gradients die inside a step: one from before would be added to, or read, by one run and not by the next.
+// Gradients must not leave a step: one from before would be added to or read by one run and not by the next.
 void Tracer::check_gradients() const {
   const auto used = [&](const Tensor& gradient) {
     return gradient.defined() && twins_.contains(gradient.get());
@@ -367,7 +367,7 @@ Graph Tracer::finish(std::span<const Tensor> results) {
   graph.inputs = inputs_;
   graph.symbols = symbols_;
   graph.results = std::move(views);
-  if (kind_ != Kind::Sized) drop_dead(graph);  // else when all sizes are traced
+  if (kind_ != Kind::Sized) drop_dead(graph);  // for Kind::Sized once all sizes are traced
   if (has_control_ && kind_ != Kind::Sized) drop_unused(graph);
   return graph;
 }

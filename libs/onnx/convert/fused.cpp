@@ -39,7 +39,7 @@ Tensor fused_gemm(const Call& call) {
 
 Tensor fused_matmul(const Call& call) {
   Tensor a = call.x(0), b = call.x(1);
-  // Moves a batch that precedes the last but one dimension behind the rows: (rows, …, batch, columns).
+  // A flagged operand is (rows, batch…, columns): moves the rows behind the batch.
   const auto turned = [&](const Tensor& x, const char* batch, const char* flag) {
     Tensor y = x;
     if (call.flag(batch)) {

@@ -83,7 +83,7 @@ Tensor integer_product(const Tensor& a, const Tensor& b, int64_t bound) {
 }
 
 IntegerWeight integer_weight(const Tensor& b, const Tensor& zero) {
-  const int64_t shift = b.dtype() == DType::U8 ? 128 : 0;  // moves u8 into i8
+  const int64_t shift = b.dtype() == DType::U8 ? 128 : 0;  // shifts u8 into the range of i8
   const Tensor wide = b.to(DType::I32) - shift;
   IntegerWeight made{wide.to(DType::I8).t().contiguous(), {}, -shift, {}};
   Tensor centred = wide + shift;
@@ -185,7 +185,7 @@ Tensor q_linear_matmul(const Call& call) {
 
 namespace {
 
-// A number of all, or one of each entry along dimension `at` of so many.
+// One number for all, or one for each entry along dimension `at` of that rank.
 Tensor along(const Tensor& of, int64_t rank, int64_t at) {
   if (of.numel() == 1) return of.reshape({});
   Ints sizes(static_cast<size_t>(rank), 1);
@@ -193,8 +193,8 @@ Tensor along(const Tensor& of, int64_t rank, int64_t at) {
   return of.reshape(sizes);
 }
 
-// Whether windows of two dimensions meet a weight that is the same in each run, so that the sums are products of two matrices of no
-// great size.
+// Whether the node has windows of two dimensions and a weight that is the same in each run. The sums are then products of two matrices of
+// moderate size.
 bool by_rows(const Call& call) {
   constexpr int64_t kMostBytes = int64_t{1} << 28;
   const Tensor x = call.x(0), weight = call.x(3);
@@ -216,7 +216,7 @@ Tensor sums_by_rows(const Call& call, const Tensor& x) {
   return integer_product(rows, zero, *weight);
 }
 
-// The same, channels in dimension 1.
+// The same with channels in dimension 1.
 Tensor sums_by_images(const Call& call, const Tensor& given) {
   const Tensor w = call.x(3), zero = call.x(5);
   const auto weight = call.kept(call.constant({3, 5}), [&] {

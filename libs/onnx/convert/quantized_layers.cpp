@@ -21,7 +21,7 @@ Tensor result(const Call& call, const Tensor& y, size_t at) {
                    zero.defined() ? zero.dtype() : call.x(0).dtype());
 }
 
-// For functions of one operand: x, its scale and zero point, those of the result.
+// For functions of one operand: x, its scale and zero point, and those of the result.
 template <Tensor (*kFn)(const Call&, const Tensor&)>
 Tensor of_one(const Call& call) {
   return result(call, kFn(call, real(call, 0)), 3);

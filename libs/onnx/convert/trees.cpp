@@ -307,7 +307,7 @@ Tensor softmax_zero(const Tensor& x) {
   return where(none, zeros_like(x), y);
 }
 
-// √2·erf⁻¹(2x − 1), the quantile of the normal distribution, by Winitzki's approximation as ONNX Runtime has it.
+// √2·erf⁻¹(2x − 1), the quantile of the normal distribution, by Winitzki's approximation as in ONNX Runtime.
 Tensor probit(const Tensor& x) {
   const Tensor t = x * 2 - 1, log_of = log((1 - t) * (1 + t));
   constexpr double kA = 0.147, kPi = 3.14159265358979323846;

@@ -51,7 +51,7 @@ void conv(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("Conv", inputs, windows_of(call)));
 }
 
-// A transposed convolution. The result's size tells how much padding the end gets.
+// A transposed convolution. The result's size determines how much padding the end gets.
 void conv_backward_input(Emitter& out, const RecordedCall& call) {
   const RecordedView g = call.view("g"), weight = call.view("weight");
   const Ints shape = call.ints("shape"), stride = call.ints("stride"),

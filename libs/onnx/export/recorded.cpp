@@ -35,7 +35,7 @@ std::vector<std::string> names_of(const std::string& schema) {
   return names;
 }
 
-// Numbers are written by their bits.
+// Numbers are stored as their bits.
 template <class T>
 T from_hex(const std::string& digits) {
   T value{};

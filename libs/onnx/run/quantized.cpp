@@ -1,4 +1,4 @@
-// Convolutions and products between DequantizeLinear and QuantizeLinear become those of integers.
+// Convolutions and products between DequantizeLinear and QuantizeLinear become integer ops.
 #include <algorithm>
 #include <map>
 
@@ -38,7 +38,7 @@ class Loaded::Quantized {
     NodeProto node;
     Convert convert;
   };
-  // What stands for the node at i, which quantizes the result of a convolution or a product.
+  // The replacement for the node at i, which quantizes the result of a convolution or a product.
   std::optional<Joined> joined(size_t i) {
     const NodeProto& last = *body_.steps[i].node;
     if (!is(last, "QuantizeLinear") || !plain(last) || reads_of_[last.inputs[0]] != 1)
@@ -75,7 +75,7 @@ class Loaded::Quantized {
     return made;
   }
 
-  // Drops what was joined, and what only that read.
+  // Drops the nodes that were joined, and those that only they read.
   void finish() {
     drop();
     count_reads();
@@ -114,13 +114,13 @@ class Loaded::Quantized {
     const AttributeProto* const groups = conv.find("group");
     return groups != nullptr && groups->i != 1;
   }
-  // That is the same in each run.
+  // A single scale that is the same in each run.
   bool one_scale(const NodeProto& x) const {
     const Tensor *scale = weight(x.inputs[1]), *zero = weight(x.inputs[2]);
     return scale != nullptr && zero != nullptr && scale->numel() == 1 &&
            scale->dtype() == DType::F32 && of_eight_bits(*zero);
   }
-  // A weight of that rank has one scale, or one for each result, which lie along that dimension.
+  // Whether a weight of that rank has one scale, or one for each result along that dimension.
   bool fits(const NodeProto& w, int64_t rank, int64_t along) const {
     const Tensor *given = weight(w.inputs[0]), *scale = weight(w.inputs[1]),
                  *zero = weight(w.inputs[2]);
@@ -132,7 +132,7 @@ class Loaded::Quantized {
     return scale->numel() == 1 || (at == along && scale->numel() == given->shape(along));
   }
 
-  // A bias in units of both scales.
+  // A bias whose scale is the product of both scales.
   bool has_both_scales(const NodeProto& bias, const NodeProto& x, const NodeProto& w) const {
     const Tensor *given = weight(bias.inputs[0]), *scale = weight(bias.inputs[1]),
                  *zero = weight(bias.inputs[2]);

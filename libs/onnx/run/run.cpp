@@ -4,7 +4,7 @@
 
 namespace tenon::onnx {
 
-// The values of a running graph by name. It sees those of the graphs around it.
+// The values of a running graph by name, including those of the graphs around it.
 struct Loaded::Scope {
   const Scope* outer;
   std::unordered_map<std::string_view, Value> values;

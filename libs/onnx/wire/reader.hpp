@@ -66,7 +66,7 @@ class Message {
     origin_->take(sizeof(T), at_);
     return list.emplace_back();
   }
-  // Accounts for a struct that lies elsewhere.
+  // Accounts for a struct that is stored elsewhere.
   void take(size_t size) { origin_->take(size, at_); }
   [[noreturn]] void fail(const std::string& reason) const { origin_->fail(at_, reason); }
 
