@@ -1,11 +1,10 @@
 """Tenon: tensors and deep learning on plugin backends.
 
-Every op of the table is a function here, and a method of Tensor where its first argument is one:
-``tenon.softmax(x, dim=-1)`` and ``x.softmax(-1)``. Arguments may be given by the table's names or by those of the
-Array API (``axis``, ``keepdims``).
+Every op of the table is a function here, and a method of Tensor if its first argument is a Tensor: ``tenon.softmax(x, dim=-1)`` and
+``x.softmax(-1)``. Arguments may be given by the table's names or by those of the Array API (``axis``, ``keepdims``).
 """
 from . import _core
-from ._ops import *  # what follows refines some of them
+from ._ops import *  # the rest of this file refines some of them
 from ._core import (Device, Generator, Op, Tensor, default_generator, device, devices, dtype, load_plugin, manual_seed,
                     num_threads, plugins, promote_types, set_num_threads)
 from ._core import (bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64,
@@ -25,7 +24,7 @@ __version__ = _core.__version__
 newaxis = None
 from math import e, inf, nan, pi  # noqa: E402
 
-# Imported when they are first used, so that `import tenon` stays light.
+# Imported on first use, so that `import tenon` stays light.
 _MODULES = 'nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft', 'graph', 'onnx', 'torch'
 _LAZY = {'summary': '_summary', 'profiler': '_profiler', 'Graph': '_capture', 'capture': '_capture', 'graphed': '_capture', 'compile': 'graph'}
 
@@ -52,7 +51,7 @@ def __dir__():
 
 
 def op(name):
-    """The op of a name as a function; the way to the ops of plugins: ``tenon.op("acme.swish")(x)``."""
+    """The op of that name as a function, ops of plugins included: ``tenon.op("acme.swish")(x)``."""
     found = _core.ops.get(name)
     if found is None:
         found = _core.ops[name] = _core.op(name)

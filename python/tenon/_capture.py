@@ -6,24 +6,24 @@ from . import _core
 from .autograd import no_grad
 
 _local = threading.local()
-_told = weakref.WeakSet()  # who is told of each capture before it begins
+_told = weakref.WeakSet()  # listeners to tell before each capture begins
 _lock = threading.Lock()
 
 
 def captured():
-    """The Graph that this thread captures; None where it captures nothing."""
+    """The Graph that this thread is capturing, or None."""
     return getattr(_local, 'graph', None)
 
 
 def graph_of(x):
-    """The Graph that this thread captures, where that is of the tensor's device; else None."""
+    """The Graph that this thread is capturing if it is on the tensor's device, else None."""
     return graph if (graph := captured()) is not None and str(graph.device) == str(x.device) else None
 
 
 class Clock:
-    """The number of a step and its rate in memory of the device, where a captured step reads them; and what is there by now.
+    """The number of a step and its rate in device memory, where a captured step reads them, and their current values there.
 
-    Made before the capture: within, it would get memory that earlier work of the graph writes to.
+    Must be made before the capture: during one it would get memory that earlier work of the graph writes to.
     """
 
     __slots__ = ('lr', 'number', 'rate', 'step')
@@ -34,7 +34,7 @@ class Clock:
         self.number, self.lr = 0, 0.0
 
     def set(self, number, lr):
-        """Writes what differs: steps that were taken otherwise, a new rate. The replay that follows counts by itself."""
+        """Writes what has changed: steps taken outside the graph, a new rate. The replay that follows counts by itself."""
         with no_grad():
             if number != self.number:
                 self.step.fill_(number)
@@ -44,19 +44,19 @@ class Clock:
 
 
 def tell(listener):
-    """From now on listener._before_capture(device) is called before each capture begins: what it needs then cannot be made within."""
+    """Calls listener._before_capture(device) before each capture from now on, for what cannot be made during one."""
     with _lock:
         _told.add(listener)
 
 
 class Graph:
-    """Captured work, made by `tenon.capture`. The graph keeps the memory of tensors that were made during the capture as long as it
-    lives; the program must keep tensors from before (inputs, parameters)."""
+    """Captured work, made by `tenon.capture`. The graph keeps the memory of tensors made during the capture as long as it lives; the
+    program must keep earlier tensors (inputs, parameters) alive."""
 
     def __init__(self, device):
         self._recorder = _core._Recorder()
         self.device = device
-        self._before = []  # called before each replay: what optimizers that were captured keep up to date
+        self._before = []  # called before each replay: keeps what captured optimizers read up to date
 
     def replay(self):
         """Enqueues all captured work, in order with the device's other work."""
@@ -76,7 +76,7 @@ class Graph:
 
     @property
     def memory(self):
-        """Bytes on the device that it keeps, results included; `device.memory()` counts only the part that tensors hold."""
+        """Bytes on the device that the graph keeps, results included; `device.memory()` counts only the part that tensors hold."""
         return self._recorder.memory
 
     def __repr__(self):
@@ -85,13 +85,13 @@ class Graph:
 
 
 class capture:
-    """A scope that records the work that this thread enqueues on the device, instead of running it; the Graph that the scope gives
-    replays it. An exception drops the recording. Other threads are not affected.
+    """A scope that records the work that this thread enqueues on the device instead of running it; its Graph replays the work. An
+    exception drops the recording. Other threads are not affected.
 
-    Decided on the host, and so the same at every replay: shapes, numbers among the operands, which ops run.
-    Each replay draws new random numbers from the default generator. Adam and AdamW count on, by the rate that they have then.
-    Refused with PreconditionError: reading elements, copies from or to the host, results whose shape depends on data, draws from
-    other generators, the first step with momentum, Adagrad's with a decay of its rate.
+    Shapes, numbers among the operands and the choice of ops are decided on the host, and so are the same at every replay. Each replay
+    draws new random numbers from the default generator. Adam and AdamW keep counting, at their current rate. Refused with
+    PreconditionError: reading elements, copies from or to the host, results whose shape depends on data, draws from other generators, a
+    first step with momentum, and Adagrad with a decaying rate.
 
     >>> with tenon.capture(device) as graph:  # doctest: +SKIP
     ...     loss = step(x)
@@ -120,10 +120,9 @@ class capture:
 
 
 def graphed(fn, *inputs, warmup=1):
-    """fn(*inputs) as a graph: a function that copies its arguments into tensors of the graph, replays it and returns what fn returned,
-    in the graph's own tensors, which the next call overwrites. Arguments must have the shapes and dtypes of `inputs`, which are
-    tensors on one device. `fn` first runs `warmup` times as usual, so that everything prepared at first use exists; it may be a
-    whole training step.
+    """fn(*inputs) as a graph: a function that copies its arguments into tensors of the graph, replays it and returns fn's results, in
+    tensors of the graph that the next call overwrites. Arguments must have the shapes and dtypes of `inputs`, which are tensors on one
+    device. `fn` may be a whole training step; it first runs `warmup` times as usual, so that everything prepared at first use exists.
 
     >>> step = tenon.graphed(train, x, y)  # doctest: +SKIP
     >>> for x, y in batches: loss = step(x, y)  # doctest: +SKIP
@@ -136,7 +135,7 @@ def graphed(fn, *inputs, warmup=1):
     if len({x.device for x in inputs}) != 1:
         raise ValueError(f'[graphed] inputs lie on {", ".join(sorted({str(x.device) for x in inputs}))}')
     device = inputs[0].device
-    # A graph reads the very memory that was there when it was captured.
+    # A graph reads the very memory that existed when it was captured.
     static = [x.detach().clone().requires_grad_(x.requires_grad) for x in inputs]
     for _ in range(warmup):
         fn(*static)
@@ -156,5 +155,5 @@ def graphed(fn, *inputs, warmup=1):
         return outputs
 
     replay.graph = graph
-    replay.fn = fn  # what it refers to lives as long
+    replay.fn = fn  # keeps alive what it refers to
     return replay

@@ -12,7 +12,7 @@ _uniform, _normal, _cast, _to, _clone = ops['uniform'], ops['normal'], ops['cast
 
 
 def _place(x, dtype, device):
-    """x with a dtype and on a device; x itself if it has both already."""
+    """x with a dtype and on a device; x itself if it already has both."""
     if dtype is not None:
         dtype = _core.as_dtype(dtype)
         if x.dtype is not dtype:
@@ -24,7 +24,7 @@ def _place(x, dtype, device):
 
 def _of_arrays(obj):
     """Whether nested lists contain arrays, as observations of environments do."""
-    for _ in range(64):  # a list may hold itself
+    for _ in range(64):  # a list may contain itself
         if not isinstance(obj, (list, tuple)) or not obj:
             break
         obj = obj[0]
@@ -41,8 +41,8 @@ def _stacked(obj):
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """A tensor of numbers, nested lists, or anything with a buffer or DLPack.
 
-    Arrays are shared where that can be (``copy=False`` demands it, ``copy=True`` forbids it). Python floats become
-    float32, ints int64. Raises TypeError for what holds no numbers, ValueError for ragged lists.
+    Arrays are shared where possible (``copy=False`` demands it, ``copy=True`` forbids it). Python floats become float32, ints int64.
+    Raises TypeError if there are no numbers in it, ValueError for ragged lists.
     """
     if isinstance(obj, Tensor):
         x = _place(obj, dtype, device)
@@ -60,7 +60,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         if made is None and hasattr(obj, '__dlpack__'):
             try:
                 made = from_dlpack(obj, copy=copy)
-            except BufferError as error:  # NumPy's for elements that are no numbers, or of another byte order
+            except BufferError as error:  # NumPy's, for elements that are no numbers, or have another byte order
                 raise DtypeError(f'[asarray] {type(obj).__name__} of dtype {getattr(obj, "dtype", "?")}: {error}') from None
         elif made is None and (array := getattr(obj, '__array__', None)) is not None:
             return asarray(array(), dtype=dtype, device=device, copy=copy)
@@ -153,7 +153,7 @@ def randn(shape, *more, dtype=None, device=None, generator=None, requires_grad=F
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """Shares the memory of anything with ``__dlpack__``; copies where copy=True, or to get to another device.
+    """Shares the memory of anything with ``__dlpack__``; copies if copy=True, or to reach another device.
 
     Read-only memory becomes a tensor that refuses writes. Bools whose bytes are not 0 or 1 are copied too.
     """
@@ -161,7 +161,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
         raise TypeError(f'[from_dlpack] {type(x).__name__} has no __dlpack__')
     try:
         capsule = x.__dlpack__(max_version=(1, 1), **({} if copy is None else {'copy': copy}))
-    except TypeError:  # a producer from before DLPack 1.0
+    except TypeError:  # a producer older than DLPack 1.0
         if copy is False or copy is None:
             capsule = x.__dlpack__()
         else:

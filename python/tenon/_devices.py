@@ -16,8 +16,8 @@ def explain(op, device='auto', dtype='float32'):
 
 @contextlib.contextmanager
 def fallback(policy):
-    """Within it an op that a device has no kernel for runs on the host ('allow'), does so with a warning once per op
-    ('warn', the default) or is an error ('deny'). For the whole process."""
+    """Sets what happens in its scope to an op for which a device has no kernel: it runs on the host ('allow'), does so with one
+    warning per op ('warn', the default), or is an error ('deny'). Applies to the whole process."""
     if policy not in _POLICIES:
         raise ValueError(f'[fallback] policy is one of {", ".join(_POLICIES)}, not {policy!r}')
     before = _core._fallback(_POLICIES.index(policy))
@@ -43,7 +43,7 @@ def synchronize(device=None):
         each.synchronize()
 
 
-# What pickles call, by name: functions of the extension cannot be pickled.
+# Pickles call these by name, because functions of the extension cannot be pickled.
 def _dtype(name):
     return _core.as_dtype(name)
 

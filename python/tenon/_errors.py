@@ -30,7 +30,7 @@ class AlreadyExistsError(Error, ValueError):
 
 
 class UnimplementedError(Error, NotImplementedError):
-    """Nothing loaded can do this; the message says what to install."""
+    """Nothing that is loaded can do this; the message says what to install."""
 
 
 class OutOfMemoryError(Error, MemoryError):
@@ -50,7 +50,7 @@ class IoError(Error, OSError):
 
 
 class FileNotFoundError(builtins.FileNotFoundError, IoError):
-    """A file to read is not there; its path is `filename`."""
+    """A file to read does not exist; its path is `filename`."""
 
 
 class DataLossError(Error, ValueError):
@@ -79,7 +79,7 @@ for _error in list(globals().values()):
 
 
 def present(path):
-    """The path of a file to read, which must be there; paths with a zero byte are left to the reader."""
+    """The path of a file to read, after a check that it exists. Paths with a zero byte are left to the reader."""
     name = os.fspath(path)
     if not os.path.exists(name) and 0 not in os.fsencode(name):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

@@ -16,10 +16,10 @@ class Context:
         self._dirty: tuple[Tensor, ...] = ()
         self._constants: tuple[Tensor, ...] = ()
         self._materialize = materialize
-        self._packed: tuple | None = None  # (unpack hook, what the pack hook gave)
+        self._packed: tuple | None = None  # (unpack hook, result of the pack hook)
         self._for_forward: tuple[Tensor | None, ...] | None = None
         self._in_jvp = False
-        self._again = {}  # by the place of a saved output: what makes it anew, with its history
+        self._again = {}  # by the position of a saved output: what makes it anew, with its history
         self.needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors):
@@ -30,12 +30,12 @@ class Context:
         self._saved = tensors
 
     def save_for_forward(self, *tensors):
-        """Keeps tensors (or None) for jvp(), which has them as ctx.saved_tensors."""
+        """Keeps tensors (or None) for jvp(), which finds them as ctx.saved_tensors."""
         self._for_forward = tensors
 
     @property
     def saved_tensors(self):
-        """The tensors of save_for_backward(); a RuntimeError if one was written to since. In jvp() those of save_for_forward()."""
+        """The tensors of save_for_backward(); a RuntimeError if one has been written to since. In jvp() those of save_for_forward()."""
         if self._in_jvp and self._for_forward is not None:
             return self._for_forward
         if self._packed is not None:
@@ -65,7 +65,7 @@ class Context:
 
 
 def _tie(name, backward, inputs, outputs):
-    """The outputs, with a history that leads to the inputs through backward."""
+    """The outputs with a history that leads to the inputs through backward."""
     if _core._inside_vmap():
         from . import _vmap
         return _vmap.record(name, backward, inputs, outputs)
@@ -74,7 +74,7 @@ def _tie(name, backward, inputs, outputs):
 
 
 def _in_trace(x):
-    """A tensor from outside as the trace has it, so that its gradient is of the trace's device; all others as they are."""
+    """An outside tensor as the trace has it, so that its gradient is on the trace's device; others as they are."""
     return _core.ops['alias'](x) if isinstance(x, Tensor) and x.requires_grad and x.device.type != 'trace' else x
 
 
@@ -83,20 +83,19 @@ def _is_among(x, tensors):
 
 
 class Function:
-    """A function with a gradient of its own: subclass it with static forward(ctx, …) and backward(ctx, *gradients), and
-    call apply(…).
+    """A function with a custom gradient: subclass it with static forward(ctx, …) and backward(ctx, *gradients), and call apply(…).
 
-    forward() runs unrecorded; where there is a static setup_context(ctx, inputs, output), forward() gets no ctx. backward() gets
-    a gradient, or None, for each output and returns one, or None, for each argument of forward(); it is recorded where
-    gradients of gradients are asked for.
+    forward() runs unrecorded; if there is a static setup_context(ctx, inputs, output), forward() gets no ctx. backward() gets a
+    gradient, or None, for each output and returns one, or None, for each argument of forward(); it is recorded if gradients of
+    gradients are requested.
     """
 
     _materialize = False
     _tensors_only = True
-    # jvp(ctx, *tangents) -> the tangents of the results, for forward mode; without one they come from backward(), twice.
+    # jvp(ctx, *tangents) -> the tangents of the results, for forward mode. Without one, two calls of backward() compute them.
     jvp = None
-    # vmap(info, in_dims, *args) -> (results, out_dims) for whole batches, info having batch_size and randomness; without one
-    # forward() runs under vmap as any function does.
+    # vmap(info, in_dims, *args) -> (results, out_dims) for whole batches; info has batch_size and randomness. Without one forward()
+    # runs under vmap as any function does.
     vmap = None
 
     @staticmethod
@@ -156,28 +155,28 @@ class _Call:
         self.name, self.backward, self.ctx = function.__name__, function.backward, ctx
         self.count, self.tensors_only = len(args), function._tensors_only
         self.where = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
-        self.inputs = [args[i] for i in self.where]  # record() drops them, or their memory would be kept
+        self.inputs = [args[i] for i in self.where]  # dropped by record(); otherwise their memory would stay alive
 
     def record(self, outputs):
         """The outputs, tied to the inputs."""
         ctx = self.ctx
         if any(not _is_among(x, outputs) for x in ctx._dirty):
             raise RuntimeError(f'[{self.name}] forward must return each argument that it marks as dirty')
-        # Integers and what forward() marked have no gradient.
+        # Integers, and results that forward() marked, have no gradient.
         tied = [i for i, y in enumerate(outputs) if self._is_tied(y)]
         written = {i: outputs[i] for i in tied if _is_among(outputs[i], ctx._dirty)}
         places = {}  # by id, where each output comes first
         for i, y in enumerate(outputs):
             is_first = places.setdefault(id(y), i) == i
             if isinstance(y, Tensor) and (not is_first or _is_among(y, self.inputs) or y.requires_grad):
-                # A handle of its own to hang the history on.
+                # A separate handle to attach the history to.
                 outputs[i] = y.detach().clone() if i in written else y.detach()
         self.shapes = [(y.shape, y.dtype, y.device) if isinstance(y, Tensor) else None for y in outputs]
         if tied:
             ends = _tie(self.name, lambda gradients: self.run(tied, gradients), self.inputs, [outputs[i] for i in tied])
             for i, y in zip(tied, ends):
                 outputs[i] = y
-        for i, x in written.items():  # by a write that is recorded, the argument and its views get the new history
+        for i, x in written.items():  # a recorded write gives the argument and its views the new history
             x[...] = outputs[i]
             outputs[i] = x
         self._keep(places, outputs, tied)
@@ -192,7 +191,7 @@ class _Call:
         return (y.dtype.is_floating_point or y.dtype.is_complex) and not _is_among(y, self.ctx._constants)
 
     def _keep(self, places, outputs, tied):
-        """Saved outputs without their history, which would be a reference cycle that nothing can break."""
+        """Saved outputs without their history, which would form a reference cycle that nothing can break."""
         ctx, kept = self.ctx, list(self.ctx._saved)
         for place, x in enumerate(kept):
             index = places.get(id(x))
@@ -211,7 +210,7 @@ class _Call:
         ctx._versions = tuple(None if x is None else x.version for x in kept)
 
     def _pack(self, hooks, kept):
-        """What torch.autograd.graph.saved_tensors_hooks makes of what is saved."""
+        """What the hooks of torch.autograd.graph.saved_tensors_hooks make of the saved tensors."""
         ctx, (pack, unpack) = self.ctx, hooks
         for place, x in enumerate(kept):
             if x is not None and x.requires_grad:
@@ -232,7 +231,7 @@ class _Call:
         raise RuntimeError(f'[{self.name}] gradients of gradients through a saved argument that forward() wrote to: save a clone() of it')
 
     def run(self, places, gradients):
-        """backward() with gradients of the outputs at these places; a gradient for each input that is a tensor."""
+        """backward() with gradients of the outputs at these positions; returns a gradient for each input that is a tensor."""
         given: list[Tensor | None] = [None] * len(self.shapes)
         for i, gradient in zip(places, gradients):
             given[i] = gradient
@@ -252,7 +251,7 @@ class _Call:
 
 
 def once_differentiable(backward):
-    """Marks a backward() that is not recorded: gradients of its gradients are an error instead of zeros."""
+    """Marks a backward() that is not recorded: gradients of its gradients then raise an error instead of being zero."""
     @functools.wraps(backward)
     def wrapped(ctx, *gradients):
         with no_grad():

@@ -1,7 +1,7 @@
-"""Names and keywords that only PyTorch has mean what they mean in PyTorch.
+"""Gives names and keywords that only PyTorch has the meaning that they have in PyTorch.
 
-A keyword that a function of tenon has not makes it PyTorch's function of that name, tenon.std(x, unbiased=False), and a name that a
-module of tenon has not is that of tenon.torch: tenon.allclose, tenon.nn.LSTM. All else means what the Array API standard says.
+A keyword that a function of tenon lacks selects PyTorch's function of that name: tenon.std(x, unbiased=False). A name that a module of
+tenon lacks comes from tenon.torch: tenon.allclose, tenon.nn.LSTM. Everything else means what the Array API standard says.
 """
 from importlib import import_module
 from types import ModuleType
@@ -10,7 +10,7 @@ from ._names import both_names, known_names
 
 
 def pytorchs(name, keywords):
-    """The function of tenon.torch of a name such as "std" or "linalg.norm" that has all these arguments, or None."""
+    """The function of tenon.torch with a name such as "std" or "linalg.norm" if it has all these arguments, else None."""
     from . import torch
     *space, last = name.split('.')
     spaces = [getattr(torch, space[0], None)] if space else [torch, torch.nn.functional]
@@ -22,7 +22,7 @@ def pytorchs(name, keywords):
 
 
 def named(module, name):
-    """The member of tenon.torch for a name that this module of tenon lacks; an AttributeError if that lacks it, too."""
+    """The member of tenon.torch for a name that this module of tenon lacks; an AttributeError if there is none."""
     if name[:1] == '_':
         raise AttributeError(f'module {module!r} has no attribute {name!r}')
     theirs = import_module(module.replace('tenon', 'tenon.torch', 1))

@@ -1,4 +1,4 @@
-"""The levels of vmap and forward mode that are active in a thread, in one order: an op goes to the newest first."""
+"""The levels of vmap and forward mode that are active in a thread, in one order: the newest sees an op first."""
 import contextlib
 import threading
 
@@ -27,7 +27,7 @@ def directions():
 
 @contextlib.contextmanager
 def below(level):
-    """A scope in which only levels older than this one are active; rules of this level run there."""
+    """A scope in which only levels older than this one are active; the rules of this level run in it."""
     every = levels()
     _threads.levels = every[:every.index(level)]
     try:
@@ -37,7 +37,7 @@ def below(level):
 
 
 def ended(x):
-    """x without its history; its tangents stay."""
+    """x without its history; tangents stay."""
     if not directions():
         return x.detach()
     with no_grad():
@@ -45,7 +45,7 @@ def ended(x):
 
 
 def carry(x, y):
-    """Gives y, which has the elements of x, the tangents that x has."""
+    """Gives y, which has the elements of x, the tangents of x."""
     if y is not x:
         for level in directions():
             level.set(y, level.tangent(x))

@@ -1,11 +1,11 @@
-"""The methods of Tensor that are PyTorch's functions, and those of PyTorch that are not offered.
+"""Lists the methods of Tensor that are PyTorch's functions, and those of PyTorch that are not offered.
 
-The one rule: functions of tenon mean what the Array API standard says, functions of tenon.torch and methods of Tensor what PyTorch
-says. Where both agree the method is the op itself and needs no line here.
+The rule: functions of tenon mean what the Array API standard says, functions of tenon.torch and methods of Tensor mean what PyTorch
+says. Where both agree, the method is the op itself and needs no line here.
 """
 
 # Methods that are functions of tenon.torch with these names, or are written in tenon/torch/methods/ where a method takes its
-# arguments in another way. tenon.torch is imported when the first of them is asked for.
+# arguments differently. tenon.torch is imported when the first of them is used.
 LATER = {topic: names.split() for topic, names in {
     'arithmetic': '''add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power maximum
         minimum fmax fmin clamp clamp_max clamp_min clip lerp addcdiv addcmul copysign hypot atan2 arctan2 heaviside ldexp gcd lcm
@@ -51,7 +51,7 @@ LATER = {topic: names.split() for topic, names in {
 
 _DENSE = 'this tensor is dense, and blocks are not offered: see to_sparse() and to_sparse_csr()'
 
-# What is not offered, and what to use instead.
+# Methods that are not offered, and what to use instead.
 NOT_OFFERED = {name: why for names, why in {
     'resize resize_as': 'removed from PyTorch: use resize_() or reshape',
     '''ccol_indices coalesce col_indices crow_indices dense_dim indices row_indices smm sparse_dim sspaddmm

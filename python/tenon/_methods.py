@@ -22,9 +22,10 @@ _count, _address, _is_contiguous, _backward, _requires_grad = (
 
 
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
-    """to(dtype), to(device), to(device, dtype), to(other tensor), each with non_blocking and copy behind: itself where it has both.
+    """to(dtype), to(device), to(device, dtype) or to(other tensor), each optionally followed by non_blocking and copy. Returns the
+    tensor itself if it already has the dtype and device.
 
-    A copy to a device waits for nothing and one to the host for the device, whatever non_blocking says.
+    A copy to a device does not wait, and a copy to the host waits for the device, whatever non_blocking says.
     """
     flags = []  # non_blocking, copy
     for given in args:
@@ -53,7 +54,7 @@ def _is_dtype(name):
 
 
 def to_device(self, device, /, *, stream=None):
-    """This tensor on a device; itself if it is there already."""
+    """This tensor on a device; itself if it is already there."""
     if stream is not None:
         raise InvalidArgumentError('[to_device] stream must be None: copies are ordered by the library')
     return _place(self, None, device)
@@ -66,7 +67,7 @@ def _laid_out(x, memory_format):
 
 
 def cpu(self, memory_format=None):
-    """This tensor on the host; itself if it is there already."""
+    """This tensor on the host; itself if it is already there."""
     x = _place(self, None, 'cpu')
     return x if memory_format is None else _laid_out(x, memory_format)
 
@@ -119,7 +120,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 
 
 def requires_grad_(self, requires_grad=True):
-    """Sets whether a leaf collects gradients, and returns it."""
+    """Sets whether a leaf collects gradients, and returns the leaf."""
     return _requires_grad(self, requires_grad)
 
 
@@ -129,8 +130,8 @@ def copy(self):
 
 
 def numpy(self, *, force=False):
-    """A NumPy array that shares the memory of a tensor on the host, read-only where the tensor is; bfloat16 and 8-bit floats, which
-    NumPy lacks, must be cast first. force: of any tensor, copied where that is needed.
+    """A NumPy array that shares the memory of a tensor on the host, read-only if the tensor is; bfloat16 and 8-bit floats, which NumPy
+    lacks, must be cast first. With force, any tensor is accepted and copied if necessary.
     """
     import numpy as np
     x = self.detach() if force else self
@@ -232,7 +233,7 @@ _importing = threading.RLock()
 
 
 def later():
-    """tenon.torch.methods, which threads import one after the other: it and tenon.torch import each other."""
+    """Threads import tenon.torch.methods one after the other, because it and tenon.torch import each other."""
     with _importing:
         from .torch import methods
         return methods
@@ -244,7 +245,7 @@ RETAINING = {}  # by id, results that keep their gradients: [weak reference, num
 def register_hook(self, hook):
     """Calls hook(gradient) when the gradient of this tensor is complete; a Tensor that it returns replaces it."""
     handle = HookHandle(self, self._add_hook(hook))
-    if (kept := RETAINING.get(id(self))) is not None:  # what is kept is what all hooks left
+    if (kept := RETAINING.get(id(self))) is not None:  # keeps what all hooks left
         self._remove_hook(kept[1])
         kept[1] = self._add_hook(kept[2])
     return handle
@@ -285,13 +286,13 @@ def __copy__(self):
 
 
 def _rebuild(kind, data, dtype, shape, device, requires_grad, state=None):
-    """Called by a pickle to make a tensor of plain data. Runs no code from the file."""
+    """Called by a pickle to make a tensor from plain data. Runs no code from the file."""
     x = _core._from_bytes(data, dtype, shape)
     if device != 'cpu':
         try:
             x = _place(x, None, device)
         except NotFoundError:
-            pass  # made where there was such a device; here the host has it
+            pass  # it was made where that device existed; here the host has it
     if kind is not Tensor:
         x = kind.__new__(kind, x)
     if requires_grad:
@@ -311,18 +312,18 @@ def __reduce__(self):
 
 
 def get_data(self):
-    """The same elements without history, as detach() gives them."""
+    """The same elements without history, as detach() returns them."""
     return self.detach()
 
 
 def set_data(self, value):
-    if isinstance(value, Tensor) and self._same_elements(value):  # x.data -= y has written into them already
+    if isinstance(value, Tensor) and self._same_elements(value):  # x.data -= y has already written into them
         return
     later().memory.assigned(self, value)
 
 
 class Count(int):
-    """The number of elements, an int; called, the sizes of the dimensions, as PyTorch's size() and size(dim) are."""
+    """The number of elements, an int. When called, the sizes of the dimensions, as PyTorch's size() and size(dim)."""
 
     _shape = ()
 
@@ -334,7 +335,7 @@ class Count(int):
 
 
 class Address(int):
-    """The address of the first element, an int; called, the same, as PyTorch's data_ptr() is."""
+    """The address of the first element, an int. When called, the same, as PyTorch's data_ptr()."""
 
     def __call__(self):
         return int(self)
@@ -348,7 +349,7 @@ def size(self):
 
 
 def data_ptr(self):
-    """Address of the first element, or None; data_ptr() gives it, too."""
+    """Address of the first element, or None; data_ptr() returns it, too."""
     address = _address.__get__(self)
     return None if address is None else Address(address)
 
@@ -370,12 +371,12 @@ for _function in (size, data_ptr):
     setattr(Tensor, _function.__name__, property(_function))
 setattr(Tensor, 'data', property(get_data, set_data))
 
-# NumPy leaves its operators to ours, which name tenon.asarray in their error.
+# NumPy leaves operators to ours, whose error names tenon.asarray.
 setattr(Tensor, '__array_ufunc__', None)
 
 
 class Later:
-    """Stands for a method of PyTorch: the first access imports tenon.torch and replaces this by the method itself."""
+    """Stands for a method of PyTorch: the first access imports tenon.torch and replaces this by the method."""
 
     __slots__ = ('name',)
 

@@ -1,11 +1,11 @@
-"""Lets Python functions take arguments by the op table's names and by those of the Array API, as ops do."""
+"""Lets Python functions take arguments by the names of the op table and by those of the Array API, as ops do."""
 import functools
 
 from ._core import synonyms
 
 
 def _parameters(function):
-    """(names of all parameters, how many of them are positional only)."""
+    """(the names of all parameters, how many of them are positional-only)."""
     code = function.__code__
     return code.co_varnames[:code.co_argcount + code.co_kwonlyargcount], code.co_posonlyargcount
 
@@ -27,7 +27,7 @@ def known_names(function):
 
 
 def _pytorchs(function, keywords):
-    """PyTorch's function of that name, where it has these arguments."""
+    """PyTorch's function of that name, if it has these arguments."""
     from ._generous import pytorchs
     if 'out' in keywords or function.__module__.startswith('tenon.torch'):
         return None
@@ -36,14 +36,14 @@ def _pytorchs(function, keywords):
 
 
 def both_names(function):
-    """The function, which also accepts its parameters by their other names, and positional-only ones by name."""
+    """The function, but accepting its parameters by their other names as well, and positional-only ones by name."""
     names, positional = _parameters(function)
     others, direct = _other_names(names), frozenset(names[positional:])
     if not others and not positional:
         return function
 
     def arranged(args, kwargs):
-        """args and kwargs as the function itself takes them."""
+        """args and kwargs as the function itself expects them."""
         given = {}
         for name, value in kwargs.items():
             real = name if name in names else others.get(name)
@@ -72,8 +72,8 @@ def both_names(function):
 
 
 def accept_both_names(namespace, names):
-    """Gives the functions of these names in a module both_names()."""
+    """Applies both_names() to the functions of these names in a module."""
     for name in names:
         function = namespace[name]
-        if hasattr(function, '__code__') and not function.__code__.co_flags & 0x04:  # not those of any number of operands
+        if hasattr(function, '__code__') and not function.__code__.co_flags & 0x04:  # not those with any number of operands
             namespace[name] = both_names(function)

@@ -1,6 +1,6 @@
 """NumPy's .npz files: a zip file of .npy records (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), without NumPy.
 
-Records of Python's objects, which a pickle would have to make, are refused.
+Refuses records of Python objects, which a pickle would have to make.
 """
 import array
 import ast
@@ -57,7 +57,7 @@ def _record(archive, info):
         dtype = getattr(_core, _DTYPES[kind[1:]])
         if info.file_size != length + count * dtype.itemsize:
             raise DataLossError(f'"{info.filename}" has {info.file_size - length} bytes of elements, shape {shape} of {dtype} needs {count * dtype.itemsize}')
-        data = record.read()  # to the end, where the checksum is compared
+        data = record.read()  # to the end, where the checksum is checked
     if kind[0] == '>' and dtype.itemsize > 1:
         data = _swapped(data, dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize)
     x = _core._from_bytes(data, dtype, shape[::-1] if is_columns else shape)
@@ -65,7 +65,7 @@ def _record(archive, info):
 
 
 def _header(record, name):
-    """(kind of elements, whether columns come first, shape, bytes of the header) of a .npy record."""
+    """(kind of elements, whether columns come first, shape, length of the header in bytes) of a .npy record."""
     start = record.read(8)
     if start[:6] != _MAGIC or len(start) < 8 or start[6] not in (1, 2, 3):
         raise DataLossError(f'"{name}" does not begin as .npy records do')
@@ -87,7 +87,7 @@ def _header(record, name):
 
 
 def _swapped(data, size):
-    """Elements of so many bytes in the other order of bytes."""
+    """The elements, of `size` bytes each, in the other byte order."""
     elements = array.array({2: 'H', 4: 'I', 8: 'Q'}[size], data)
     elements.byteswap()
     return elements.tobytes()

@@ -1,4 +1,4 @@
-"""The ops of the table as functions; their signatures are in _ops.pyi, their texts in _op_docs.py."""
+"""The ops of the table as functions; their signatures are in _ops.pyi, their docstrings in _op_docs.py."""
 from ._core import ops
 
 globals().update(ops)

@@ -1,11 +1,11 @@
-"""Ops of plugins, found when they are first called."""
+"""Ops of plugins, looked up when they are first called."""
 from . import _core, _errors
 
 _found = {}
 
 
 def plugin_op(name):
-    """The op of a name; UnimplementedError where no plugin has brought it."""
+    """The op of that name; UnimplementedError if no plugin provides it."""
     op = _found.get(name)
     if op is None:
         try:

@@ -24,12 +24,12 @@ class profiler:
     """Records each op that this thread calls, backward included. Ops inside another op are counted separately: `self` times do
     not include calls inside. Read the results after the scope has ended.
 
-    Where work is asynchronous, host times are those of enqueueing. Backends that tell (Vulkan, CUDA, ROCm; those loaded when the
-    scope begins) add `spans`, when the device ran each call, and `waits`, when this thread stood still for a device. The end of the
-    scope waits for these devices.
+    For asynchronous work, host times are those of enqueueing. Backends that report device times (Vulkan, CUDA, ROCm, if loaded when the
+    scope begins) add `spans`, when the device ran each call, and `waits`, when this thread waited for a device. The end of the scope
+    waits for these devices.
 
-    calls=False leaves the thread's calls unwatched, as they run without a profiler: a gradient that is written in place where nobody
-    looks on stays so. Then there are no `events`, only what devices tell.
+    calls=False leaves the thread's calls unwatched, so that they run exactly as without a profiler: gradients that are written in place
+    when nobody watches still are. There are then no `events`, only what devices report.
 
     >>> with tenon.profiler() as p:
     ...     y = tenon.ones(3) + 1
@@ -40,7 +40,7 @@ class profiler:
     def __init__(self, calls=True):
         self._calls = calls
         self._listener = _core._Profiler()
-        self._found = None  # events, spans and waits, once they were asked for
+        self._found = None  # events, spans and waits, once they have been asked for
 
     def __enter__(self):
         self._listener.start(list(_libraries()), self._calls)
@@ -83,16 +83,16 @@ class profiler:
 
     @property
     def spans(self):
-        """The work that devices ran, as Span; times are those of the devices' clocks."""
+        """The work that devices ran, as Span; times are on the devices' clocks."""
         return self._read()[1]
 
     @property
     def waits(self):
-        """This thread's waits for devices, as Span; times as in events."""
+        """This thread's waits for devices, as Span; times are as in events."""
         return self._read()[2]
 
     def table(self, limit=20):
-        """A table of ops by their own time, on the device where it is measured."""
+        """A table of ops by their own time, measured on the device where possible."""
         rows = {}
         for event in self.events:
             row = rows.setdefault((event.op, event.provider), [0, 0, 0, 0])
@@ -101,7 +101,7 @@ class profiler:
             row[2] += event.duration
             row[3] += event.device
         for span in self.spans:
-            if span.call is None:  # enqueued by no call that was seen: in place, or a copy
+            if span.call is None:  # no visible call enqueued it: an in-place op, or a copy
                 rows.setdefault((span.op or span.what, span.device.split(':')[0]), [0, 0, 0, 0])[3] += span.end - span.start
         by = 3 if self.spans else 1
         total = sum(row[by] for row in rows.values()) or 1
@@ -123,8 +123,8 @@ class profiler:
         return [((event.end - first) / 1e9, event.used) for event in sorted(self.events, key=lambda event: event.end)]
 
     def export_chrome_trace(self, path):
-        """Writes a file for chrome://tracing or Perfetto: calls, the memory in use, and a row for each device that tells. Its
-        clock is another: its row begins where no span comes before its call."""
+        """Writes a file for chrome://tracing or Perfetto: calls, the memory in use, and a row for each device that reports times. A
+        device has its own clock, so its row is shifted such that no span precedes its call."""
         process = os.getpid()
         trace = []
         for event in self.events:
@@ -147,7 +147,7 @@ class profiler:
 
 
 class Event:
-    """One call: op, provider, operands, start and end in ns, depth, bytes in use behind it, ns on a device that tells."""
+    """One call: op, provider, operands, start and end in ns, depth, bytes in use afterwards, ns on a device that reports them."""
     __slots__ = ('op', 'provider', 'operands', 'start', 'end', 'depth', 'used', 'inside', 'device')
 
     def __init__(self, op, provider, operands, start, end, depth, used):

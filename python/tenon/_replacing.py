@@ -8,7 +8,7 @@ from ._errors import IoError
 
 @contextlib.contextmanager
 def replacing(path, where):
-    """A new file that replaces path if all went well: another program sees either the old or the new file, complete."""
+    """A new file that replaces path if all goes well: other programs see either the old or the new file, complete."""
     path = os.path.realpath(os.fspath(path))
     before = os.stat(path) if os.path.exists(path) else None
     if before is not None and not stat.S_ISREG(before.st_mode):
@@ -30,7 +30,7 @@ def replacing(path, where):
 
 
 def _beside(folder):
-    """(path, descriptor) of a new file in a folder; the user's mask says who may read it."""
+    """(path, descriptor) of a new file in the same folder, with the permissions of the user's mask."""
     while True:
         fresh = os.path.join(os.fsdecode(folder), '.tenon-' + os.urandom(8).hex())
         with contextlib.suppress(FileExistsError):

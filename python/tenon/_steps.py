@@ -1,4 +1,5 @@
-"""Steps of optimizers while a function is traced: what they compute with beside gradients, which each run of its graph has anew."""
+"""Optimizer steps while a function is traced: the numbers besides gradients that they use, which each run of the graph supplies
+anew."""
 import threading
 
 from . import _core
@@ -6,8 +7,8 @@ from ._core import Tensor
 from ._errors import PreconditionError
 
 _local = threading.local()
-_listeners = 0  # of all threads; optimizers look at it before they ask for this thread's
-moves = 0  # how often parameters came to stand for other tensors: who keeps something made of these looks at it
+_listeners = 0  # in all threads; optimizers look at it before they ask for this thread's
+moves = 0  # how often parameters were given other tensors; whoever caches something made of these checks it
 
 
 class IsStep(PreconditionError):
@@ -15,7 +16,7 @@ class IsStep(PreconditionError):
 
 
 class NotReady(PreconditionError):
-    """An optimizer has no state yet: its first step creates it and must run as it is written."""
+    """An optimizer has no state yet: its first step creates it and must run as written."""
 
 
 class Changed(PreconditionError):
@@ -46,7 +47,7 @@ def before_zero_grad():
 
 
 def before_memory():
-    """An optimizer is about to make its memory."""
+    """An optimizer is about to create its state."""
     if _listeners and listener() is not None:
         raise NotReady('[graph] an optimizer has no memory yet: let the step run once before it is traced')
 
@@ -77,7 +78,7 @@ class FunctionListener(_Listener):
 
 
 class StepListener(_Listener):
-    """Of one pass of a step: gives each optimizer numbers by which their places in the graph are found."""
+    """Listens during one pass of a step: gives each optimizer recognisable numbers, so that they can be found in the graph."""
 
     def __init__(self, tracing, factor, only_rates):
         self.stepped, self._tracing, self._factor, self._only_rates, self._index = [], tracing, factor, only_rates, 0
@@ -128,7 +129,7 @@ class _Number:
 
     def __init__(self, name, group, key, index=None):
         self.name, self.group, self.key, self.index = name, group, key, index
-        self.value = group[key]  # as it was, whole
+        self.value = group[key]  # the whole option, as it was
 
     def get(self):
         value = self.group.get(self.key)
@@ -148,14 +149,15 @@ def _is_number(value):
 
 
 class Stepped:
-    """An optimizer as it was when a step was recorded, and the numbers that each run reads again: rates and, where allowed, other options.
+    """An optimizer as it was when a step was recorded, and the numbers that each run reads anew: rates and, where allowed, other
+    options.
 
-    If an option changes that is not among these, the step must be recorded again.
+    If any other option changes, the step must be recorded again.
     """
 
     def __init__(self, optimizer, only_rates):
         self.optimizer, self.numbers, self.fixed, self.counted = optimizer, [], [], []
-        self.given = []  # counts that the recorded step began with
+        self.given = []  # counts at which the recorded step began
         self.guard = self.left = None
         self.sizes = [len(group['params']) for group in optimizer.param_groups]
         for g, group in enumerate(optimizer.param_groups):
@@ -168,7 +170,7 @@ class Stepped:
         self.memory, self.moves = optimizer._memory_identity(), moves
         self._states = [(state, dict(state)) for state in optimizer._numbers_beside()]
 
-    # What is 0 stays 0: whether there is momentum or decay decides what a step does.
+    # What is 0 stays 0: whether there is momentum or decay determines what a step does.
     def _add(self, name, group, key, value, may_vary):
         entries = [(name, None, value)]
         if isinstance(value, (tuple, list)) and value and all(map(_is_number, value)):
@@ -181,7 +183,7 @@ class Stepped:
                 self.fixed.append((number, own))
 
     def finish(self, complete):
-        """After a pass: the optimizer is again as it was. What is wrong with its step, if anything."""
+        """After a pass: restores the optimizer. Returns what is wrong with its step, if anything."""
         after = self.optimizer._counts()
         for number in self.numbers:
             number.group[number.key] = number.value
@@ -197,7 +199,7 @@ class Stepped:
                           'can only write into those that are there')
 
     def read(self, values):
-        """Appends this run's numbers. Raises Changed where the step is not that of the optimizer any more."""
+        """Appends this run's numbers. Raises Changed if the step no longer matches the optimizer."""
         optimizer = self.optimizer
         counts = optimizer._counts()
         good = self.moves == moves and optimizer._memory_identity() == self.memory and len(counts) == len(self.counts)
@@ -213,7 +215,7 @@ class Stepped:
         values.extend(counts[i] + 1 for i in self.counted)
         self._watch()
 
-    # While all options are the same objects, and counts are where runs left them, the program has its numbers.
+    # While all options are the same objects and counts are where runs left them, the program's numbers are current.
     def _watch(self):
         groups = self.optimizer.param_groups
         holders = [groups, *groups, *(group['params'] for group in groups), *self.optimizer._memory_holders()]
@@ -221,17 +223,17 @@ class Stepped:
         self._held = holders, self.guard.held()
 
     def unchanged(self):
-        """Whether this run's numbers are those that the program has."""
+        """Whether the program already has this run's numbers."""
         return self.guard is not None and self.moves == moves and self.guard.fits(()) and self.optimizer._counts() == self.left
 
     def advance(self):
-        """After a run: the steps it has taken count."""
+        """After a run: counts the steps that it took."""
         self.left = [count + more for count, more in zip(self.optimizer._counts(), self.taken)]
         self.optimizer._set_counts(self.left)
 
 
 def runner(program, stepped):
-    """The run of a step's program with the numbers of its optimizers."""
+    """Runs a step's program with the numbers of its optimizers."""
     def give_numbers():
         values = []
         for one in stepped:

@@ -13,7 +13,7 @@ def _shapes(value):
 
 
 class Summary:
-    """What summary() returns: `rows` of (path, kind, output shape, parameters), and sums; prints as a table."""
+    """The result of summary(): `rows` of (path, kind, output shape, parameters), and sums; prints as a table."""
 
     def __init__(self, rows, total, trained, nbytes):
         self.rows, self.total_parameters, self.trained_parameters, self.nbytes = rows, total, trained, nbytes
@@ -35,8 +35,8 @@ class Summary:
 def summary(model, shape=None, dtype=None, device=None):
     """A table of a network's parts: their kinds, output shapes and parameters.
 
-    `shape` is that of the input, with the batch, or a list of shapes where forward takes several; a Tensor in the place of a
-    shape gives its shape, dtype and device. A forward pass of zeros finds the output shapes. Without `shape` they stay unknown.
+    `shape` is that of the input, batch included, or a list of shapes if forward takes several; a Tensor in place of a shape gives its
+    shape, dtype and device. A forward pass of zeros finds the output shapes. Without `shape` they stay unknown.
 
     >>> print(tenon.summary(tenon.nn.Sequential(tenon.nn.Linear(4, 2), tenon.nn.ReLU()), (1, 4)))
     module  kind        output  parameters
@@ -64,7 +64,7 @@ def _is_shape(value):
 
 
 def _zeros(model, shape, dtype, device):
-    """The inputs of forward: zeros of each shape; zeros for a Tensor have its dtype and device."""
+    """The inputs of forward: zeros of each shape; for a Tensor, zeros of its shape and dtype on its device."""
     given = [shape] if isinstance(shape, Tensor) or _is_shape(shape) else shape
     if not isinstance(given, (tuple, list)) or not all(isinstance(each, Tensor) or _is_shape(each) for each in given):
         raise TypeError('[summary] shape must be a shape such as (1, 784), a Tensor, or a list of those, not '
@@ -87,7 +87,7 @@ def _find_outputs(model, shape, dtype, device):
         handles.append(module.register_forward_hook(
             lambda module, args, output: outputs.__setitem__(id(module), _shapes(output))))
     try:
-        model.eval()  # no running statistics change
+        model.eval()  # so that no running statistics change
         with tenon.no_grad():
             model(*inputs)
     finally:

@@ -10,7 +10,7 @@ import threading
 from . import _core
 from ._core import Tensor
 
-TYPE_CHECKING = False  # `import tenon` stays light
+TYPE_CHECKING = False  # so that `import tenon` stays light
 if TYPE_CHECKING:
     from typing import Any
 
@@ -21,7 +21,7 @@ _GENERATOR = 0x20  # inspect.CO_GENERATOR
 
 
 def _stepwise(function, kind):
-    """A generator function whose body runs in the mode; code that iterates over it does not."""
+    """A generator function whose body runs in the mode, while the code that iterates over it does not."""
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         generator = function(*args, **kwargs)
@@ -44,14 +44,15 @@ def _stepwise(function, kind):
 
 
 class _Mode:
-    """Sets modes of the calling thread for a scope; also a decorator, of generators, too. One object may be entered many times."""
+    """Sets modes of the calling thread for a scope. Also a decorator, including for generators. One object may be entered many
+    times."""
     _set = _clear = 0
     _before: list
 
     def __new__(cls, function=None) -> Any:
         made = super().__new__(cls)
         made._before = []
-        return made if function is None else made(function)  # @no_grad as @no_grad()
+        return made if function is None else made(function)  # @no_grad works like @no_grad()
 
     def __enter__(self):
         self._before.append(_core._set_modes(self._set, self._clear))
@@ -88,8 +89,8 @@ class inference_mode(_Mode):
 
 
 class anomaly_mode(_Mode):
-    """backward() in this scope checks each gradient for NaN; its error names the op of the forward pass that made it, and
-    the line of the program that called it. For finding mistakes: every op is slower."""
+    """In this scope backward() checks each gradient for NaN; the error names the op of the forward pass that made it and the line of
+    the program that called that op. For debugging, because every op is slower."""
     _set = ANOMALY
 
     def __enter__(self):
@@ -106,7 +107,7 @@ _lines = threading.local()
 
 
 def _note_line(x):
-    """Called with each recorded result in anomaly mode: its hook runs right before the backward of the op that made it."""
+    """Called with each recorded result in anomaly mode: its hook runs just before the backward of the op that made it."""
     frame = sys._getframe(0)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -121,7 +122,7 @@ def _note_line(x):
 
 
 def _with_line(message):
-    """An error's message with the line of the op whose backward it came from."""
+    """An error's message with the line of the op whose backward raised it."""
     name, where = getattr(_lines, 'last', (None, None))
     _lines.last = None, None
     return f'{message}\n  called at {where}' if name is not None and f'[{name}]' in message else message

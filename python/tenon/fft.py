@@ -1,12 +1,12 @@
 """Fourier transforms: the extension ``fft`` of the Array API (https://data-apis.org/array-api/2024.12/).
 
-Elements are float32, float64, complex64 or complex128, and so is the precision of a result. `n` or `s` cuts a dimension or fills it
-up with zeros before the transform. `norm` is where the factor 1/n goes: 'backward' (the inverse), 'forward', or 'ortho'
-(its root in both). Transforms run on the host, by pocketfft, in the plugin ``fft``, whose ops are ``fft.c2c``, ``fft.r2c`` and
-``fft.c2r``. All of them have gradients, of any order.
+Elements are float32, float64, complex64 or complex128, and results have the same precision. `n` or `s` truncates a dimension or pads it
+with zeros before the transform. `norm` says where the factor 1/n goes: 'backward' (the inverse), 'forward', or 'ortho' (its root in
+both). Transforms run on the host, by pocketfft, in the plugin ``fft``, whose ops are ``fft.c2c``, ``fft.r2c`` and ``fft.c2r``. All have
+gradients of any order.
 
-Errors are TypeError for arguments of other types, `tenon.InvalidArgumentError` or ValueError for dtypes, sizes and norms that do not
-fit, `tenon.OutOfRangeError` (an IndexError) for an axis that is not there.
+Raises TypeError for arguments of other types, `tenon.InvalidArgumentError` or ValueError for dtypes, sizes and norms that do not fit,
+and `tenon.OutOfRangeError` (an IndexError) for an axis that does not exist.
 """
 from ._errors import InvalidArgumentError
 from ._generous import others
@@ -27,7 +27,7 @@ _ALL = (*_REAL, *_COMPLEX.values())
 
 
 def _checked(x, name, dtypes=_ALL):
-    """x where the transform takes its dtype, real numbers as complex ones where those are taken."""
+    """x, if the transform accepts its dtype; real numbers as complex ones where it needs those."""
     if not isinstance(x, _core.Tensor):
         _check(x, f'fft.{name}')
     dtype = x.dtype
@@ -46,7 +46,7 @@ def _size(n, name):
 
 
 def _axes_of(x, s, axes, name):
-    """Sizes (None where they stay) and axes, from the front."""
+    """Sizes (None if unchanged) and axes, counted from the front."""
     if s is None and type(axes) is tuple and len(axes) == 1:
         return (None,), (dim_of(axes[0], x.ndim, f'fft.{name}'),)
     for given, what in ((s, 's'), (axes, 'axes')):
@@ -151,7 +151,7 @@ def ifft(x, /, *, n=None, axis=-1, norm='backward'):
 
 
 def fftn(x, /, *, s=None, axes=None, norm='backward'):
-    """The Fourier transform along several axes: all, or the last len(s), unless they are given.
+    """The Fourier transform along several axes; by default all, or the last len(s).
 
     >>> tenon.fft.fftn(tenon.ones((2, 2)))
     tensor([[4.+0.j, 0.+0.j],
@@ -180,7 +180,7 @@ def rfft(x, /, *, n=None, axis=-1, norm='backward'):
 
 
 def irfft(x, /, *, n=None, axis=-1, norm='backward'):
-    """The inverse of rfft(): n real numbers, 2(m - 1) for m entries unless given.
+    """The inverse of rfft(): n real numbers, by default 2(m - 1) for m entries.
 
     >>> tenon.fft.irfft(tenon.asarray([6.0 + 0j, 0.0, -2.0]))
     tensor([1., 2., 1., 2.])
@@ -189,7 +189,7 @@ def irfft(x, /, *, n=None, axis=-1, norm='backward'):
 
 
 def rfftn(x, /, *, s=None, axes=None, norm='backward'):
-    """The transform of real numbers along several axes, of which the last is halved as in rfft().
+    """The transform of real numbers along several axes; the last is halved as in rfft().
 
     >>> tenon.fft.rfftn(tenon.ones((2, 2)))
     tensor([[4.+0.j, 0.+0.j],
@@ -209,8 +209,8 @@ def irfftn(x, /, *, s=None, axes=None, norm='backward'):
 
 
 def hfft(x, /, *, n=None, axis=-1, norm='backward'):
-    """The transform, which is real, of a sequence whose second half is the conjugate of its first; n real numbers, 2(m - 1) for m
-    entries unless given.
+    """The real transform of a sequence whose second half is the conjugate of its first: n real numbers, by default 2(m - 1) for m
+    entries.
 
     >>> tenon.fft.hfft(tenon.asarray([1.0 + 0j, 1.0, 1.0]))
     tensor([4., 0., 0., 0.])
@@ -241,7 +241,7 @@ def _frequencies(n, d, dtype, device, count, start, name):
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """Frequencies of the entries of fft() over samples at a distance d: 0, 1, …, then the negative ones, over n·d.
+    """Frequencies of the entries of fft() for samples at a distance d: 0, 1, …, then the negative ones, divided by n·d.
 
     >>> tenon.fft.fftfreq(4)
     tensor([ 0.  ,  0.25, -0.5 , -0.25])
@@ -250,7 +250,7 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """Frequencies of the entries of rfft() over samples at a distance d.
+    """Frequencies of the entries of rfft() for samples at a distance d.
 
     >>> tenon.fft.rfftfreq(4)
     tensor([0.  , 0.25, 0.5 ])
@@ -271,7 +271,7 @@ def _shifted(x, axes, sign, name):
 
 
 def fftshift(x, /, *, axes=None):
-    """Frequency 0 moved from the front to the middle, along all axes unless told.
+    """Moves frequency 0 from the front to the middle, by default along all axes.
 
     >>> tenon.fft.fftshift(tenon.asarray([0, 1, -2, -1]))
     tensor([-2, -1,  0,  1])
@@ -290,4 +290,4 @@ def ifftshift(x, /, *, axes=None):
 
 accept_both_names(globals(), __all__)
 
-__getattr__ = others(__name__)  # those of PyTorch besides
+__getattr__ = others(__name__)  # PyTorch's other names

@@ -1,8 +1,8 @@
 """Transformations of functions: gradients, Jacobians and batches, for functions of tensors without side effects.
 
-grad, value_and_grad, vjp, jacrev and hessian run backward passes; jvp and jacfwd compute derivatives beside the values, in forward mode;
-vmap calls the function once, with tensors that stand for all entries of a batch, and ops compute on the whole batch.
-A tensor that the function closes over is a constant, unless it is an argument of a transformation around this one.
+grad, value_and_grad, vjp, jacrev and hessian run backward passes; jvp and jacfwd compute derivatives along with the values, in forward
+mode; vmap calls the function once, with tensors that stand for all entries of a batch, and ops compute on the whole batch. A tensor
+that the function closes over is a constant, unless it is an argument of an outer transformation.
 """
 import contextlib
 import functools
@@ -30,7 +30,7 @@ def _check_function(where, fn):
 
 
 def _leaf(where, x, number):
-    """A tensor with the elements of x whose gradient can be asked for; keeps the history of x for outer gradients."""
+    """A tensor with the elements of x for asking a gradient of; keeps the history of x for outer gradients."""
     _check_differentiable(where, x, number)
     return _vmap.leaf(x)
 
@@ -66,14 +66,14 @@ def _recording():
 
 
 def _is_nested(args):
-    """Whether results need a history, because something around this call may want their gradients."""
+    """Whether results need a history, because something around this call may ask for their gradients."""
     if not tenon.is_grad_enabled():
         return False
     return getattr(_level, 'depth', 0) > 0 or any(isinstance(x, Tensor) and x.requires_grad for x in args)
 
 
 def _tensors(where, result):
-    """(list of tensors, function that puts a list of as many back into the shape of result)."""
+    """(list of tensors, function that rebuilds the structure of the result from as many tensors)."""
     if isinstance(result, Tensor):
         return [result], lambda values: values[0]
     if isinstance(result, (tuple, list)) and all(isinstance(y, Tensor) for y in result):
@@ -82,7 +82,7 @@ def _tensors(where, result):
 
 
 def value_and_grad(fn, argnums=0, has_aux=False):
-    """A function that gives (value, gradient) of fn, whose result is one number, with respect to the arguments `argnums`.
+    """A function that returns (value, gradient) of fn, whose result is one number, with respect to the arguments `argnums`.
 
     `has_aux`: fn returns (number, anything), and the value is that pair.
 
@@ -115,7 +115,7 @@ def value_and_grad(fn, argnums=0, has_aux=False):
 
 
 def grad(fn, argnums=0, has_aux=False):
-    """A function that gives the gradient of fn, whose result is one number, with respect to the arguments `argnums`.
+    """A function that returns the gradient of fn, whose result is one number, with respect to the arguments `argnums`.
 
     >>> tenon.func.grad(lambda x: (x ** 3).sum())(tenon.tensor(2.0)).item()
     12.0
@@ -159,7 +159,7 @@ def vjp(fn, *primals):
 
 
 def jvp(fn, primals, tangents):
-    """(fn(*primals), its derivative in the direction of the tangents), computed beside the values, in forward mode.
+    """(fn(*primals), its derivative in the direction of the tangents), computed along with the values, in forward mode.
 
     >>> tenon.func.jvp(lambda x: x ** 2, (tenon.tensor(3.0),), (tenon.tensor(1.0),))[1].item()
     6.0
@@ -178,7 +178,8 @@ def jvp(fn, primals, tangents):
 
 
 def _pushed(fn, primals, tangents):
-    """(outputs, their tangents or None, what packs them) in forward mode; where that does not reach, by two backward passes."""
+    """(outputs, their tangents or None, function that packs them) in forward mode, or by two backward passes where that does not
+    reach."""
     create = _is_nested([*primals, *tangents])
 
     def forward():
@@ -193,7 +194,7 @@ def _pushed(fn, primals, tangents):
 
 
 def _forward_or(first, second):
-    """first(), or second() where a gradient within it is of what an older vmap maps over."""
+    """first(), or second() if a gradient inside it involves what an older vmap maps over."""
     state = default_generator().get_state()
     try:
         return first()
@@ -206,7 +207,7 @@ def _pushed_by_two_backward_passes(fn, primals, tangents, create):
     with _recording():
         leaves = [_leaf('jvp', x, n) for n, x in enumerate(primals)]
         outputs, pack = _tensors('jvp', fn(*leaves))
-        # g(w) = Jᵀw is linear in w, so its derivative by w in the direction v is J·v.
+        # g(w) = Jᵀw is linear in w, so its derivative with respect to w in the direction v is J·v.
         weights = [_vmap.leaf(tenon.zeros_like(y.detach())) for y in outputs]
         pulled = _gradients(outputs, leaves, weights, True)
         found = _gradients(pulled, weights, list(tangents), create)
@@ -216,9 +217,9 @@ def _pushed_by_two_backward_passes(fn, primals, tangents, create):
 
 
 def jacrev(fn, argnums=0, chunk_size=None):
-    """A function that gives the Jacobian of fn: shape (…of the result, …of the argument).
+    """A function that returns the Jacobian of fn, with shape (…of the result, …of the argument).
 
-    One backward pass goes back from all elements of the result at once, or from chunk_size of them, which needs less memory.
+    One backward pass starts from all elements of the result at once, or from chunk_size of them, which needs less memory.
 
     >>> tenon.func.jacobian(lambda x: x ** 2)(tenon.tensor([1.0, 3.0])).tolist()
     [[2.0, 0.0], [0.0, 6.0]]
@@ -245,7 +246,7 @@ jacobian = jacrev
 
 
 def _jacobian_of(y, inputs, create, chunk=None):
-    """The Jacobian of y by each input: a backward pass for all rows, or for `chunk` of them at a time."""
+    """The Jacobian of y with respect to each input: a backward pass for all rows, or for `chunk` of them at a time."""
     n = y.numel()
     if not (n and y.requires_grad):
         return tuple(tenon.zeros((*y.shape, *x.shape), dtype=x.dtype, device=x.device) for x in inputs)
@@ -261,7 +262,8 @@ def _rows(y, inputs, first, last, create):
 
 
 def hessian(fn, argnums=0):
-    """A function that gives the second derivatives of fn, whose result is one number: (…of the argument, …of the argument).
+    """A function that returns the second derivatives of fn, whose result is one number, with shape (…of the argument, …of the
+    argument).
 
     >>> tenon.func.hessian(lambda x: (x ** 3).sum())(tenon.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
@@ -282,9 +284,9 @@ def _placed(y, dim):
 def vmap(fn, in_dims=0, out_dims=0):
     """A function over batches: fn for each entry along `in_dims` of its arguments, results stacked at `out_dims`.
 
-    An entry of `in_dims` that is None leaves its argument whole. fn runs once: its tensors stand for all entries, have the shape of
-    one, and no elements to read or to branch on; `x.item()` raises. An op without a rule for batches runs entry by entry, with a
-    warning. Random numbers are other ones for each entry.
+    Where `in_dims` is None, an argument stays whole. fn runs once: its tensors stand for all entries and have the shape of one, but no
+    elements to read or branch on; `x.item()` raises. An op without a rule for batches runs entry by entry, with a warning. Random
+    numbers differ between entries.
 
     >>> tenon.func.vmap(lambda x, y: (x * y).sum(), in_dims=(0, None))(tenon.ones((3, 2)), tenon.tensor([1.0, 2.0])).tolist()
     [3.0, 3.0, 3.0]

@@ -33,14 +33,14 @@ class Dim(NamedTuple):
 class Program(_core._ProgramCall):
     """A graph of ops on a device, made by `trace` or `load`. Call it to run it; any number of threads may do so.
 
-    Results are new tensors without history. Each run draws new random numbers. Runs of a training step write into its parameters,
-    buffers and optimizers' state, one run after another.
+    Results are new tensors without history. Each run draws new random numbers. Runs of a training step write to its parameters, buffers
+    and optimizer state, one run after another.
     """
 
     def __init__(self, program, given=None, gives=None, stepped=()):
         self._program, self._given, self._gives, self._stepped = program, given, gives, stepped
         self._run = _steps.runner(program, stepped) if stepped else program.run
-        # Tensors alone come and go without a look at their structure.
+        # Plain tensors are passed without a look at their structure.
         self._plain = given is None or given == (tuple, (_LEAF,) * len(given[1]))
         self._single = gives is _LEAF
         self._differentiable = program.facts['differentiable']
@@ -68,13 +68,13 @@ class Program(_core._ProgramCall):
         self._program.save(os.fspath(path))
 
     def quantize(self, samples=()):
-        """A program that multiplies by weights in integers of eight bits: a quarter of the memory and, on processors that multiply such
+        """A program whose products by weights use 8-bit integers: a quarter of the memory and, on processors that multiply such
         integers (AVX-512 VNNI), a fraction of the time.
 
-        These are linear and matmul of float32 by a matrix from outside, of 4,096 entries or more. Each row of a weight has a scale
-        (max|w|/127). What it meets is scaled row by row in each run; or, with samples, a list of arguments each, a tuple where there are
-        several, by one range for each product, that of runs of the samples, which is quicker and less exact. The weights are copies: later
-        writes into the tensors that they were made of are not seen.
+        This applies to linear and matmul of float32 by an outside matrix of at least 4,096 entries. Each row of a weight has a scale
+        (max|w|/127). Without samples, each row that a weight is multiplied with is scaled by its own range in each run. With samples, a
+        list of arguments (tuples if there are several), each product keeps the one range seen in runs of the samples, which is faster
+        and less exact. The weights are copies and do not see later writes to the original tensors.
 
         >>> import tenon
         >>> net = tenon.nn.Linear(64, 64)
@@ -126,9 +126,9 @@ class Program(_core._ProgramCall):
     def exact(self):
         """Whether results have the same bits as eager calls; may be set.
 
-        If False, the default for programs that write into no state, a convolution on the CPU absorbs the batch norm, the sum and the
-        activation after it, and stores its weights in a layout of its own. Results then differ by rounding, 1e-5 at most. The stored
-        weights follow writes by ops, optimizers and load_state_dict, but not writes through a NumPy array that shares their memory.
+        If False, the default for programs that write to no state, a convolution on the CPU absorbs the batch norm, the sum and the
+        activation after it, and stores its weights in its own layout. Results then differ by rounding, 1e-5 at most. The stored weights
+        follow writes by ops, optimizers and load_state_dict, but not writes through a NumPy array that shares their memory.
         """
         return self._program.facts['exact']
 
@@ -166,20 +166,20 @@ class Program(_core._ProgramCall):
 def trace(fn, *args, device=None, training=False, dynamic=None):
     """The program of fn(*args), which is called once, with tensors that have shapes and dtypes but no elements.
 
-    args are tensors, or tuples, lists and dicts of them; what is no tensor is taken as it is, in the trace and in every run.
-    Tensors from outside become weights, which share their elements: a later write into them is seen by runs. `device` is where
-    the program runs, the host if not given. What needs elements while it runs is refused with PreconditionError, at the line
-    that asks: item(), bool(), numpy(), printing, nonzero; so are writes into arguments and into tensors from outside. What fn does
-    beside computing (counting, appending to a list) happens in the trace alone.
+    args are tensors, or tuples, lists and dicts of them; anything else is taken as it is, in the trace and in every run. Outside
+    tensors become weights, which share their elements, so runs see later writes to them. `device` is where the program runs, by default
+    the host. Operations that need elements (item(), bool(), numpy(), printing, nonzero) raise PreconditionError with the line that
+    asked, and so do writes to arguments and outside tensors. Side effects of fn, such as counting or appending to a list, happen only
+    in the trace.
 
-    With training=True fn is a training step: gradients are recorded, optimizers step, and the program writes into parameters,
-    buffers and the optimizers' memory, which eager code sees. fn is called twice. Each run takes rates, other numbers of the
-    optimizers and their counts of steps as they are then; what was computed from them outside of ops is refused. The step has to
-    have run once before, as it is written: optimizers make their memory then. `compile` sees to that.
+    With training=True fn is a training step: gradients are recorded, optimizers step, and the program writes to parameters, buffers and
+    optimizer state, which eager code sees. fn is called twice. Each run takes the optimizers' current rates, other numbers and step
+    counts; values computed from them outside of ops are refused. The step must have run once before as written, because optimizers
+    create their state then; `compile` takes care of that.
 
-    `dynamic` names dimensions that may have any size in each run: `{'x': {0: 'batch', 1: Dim('length', max=512)}}`, by the name of
-    fn's argument or the position of the tensor. fn is called some ten times then, with inputs of other sizes, and what differs
-    between the calls has to follow the sizes; a branch on one is refused. Equal names are one size.
+    `dynamic` names dimensions that may have any size in each run: `{'x': {0: 'batch', 1: Dim('length', max=512)}}`, by the name of fn's
+    argument or the position of the tensor. fn is then called about ten times, with inputs of other sizes, and whatever differs between
+    the calls must follow from the sizes; a branch on a size is refused. Equal names are one size.
 
     >>> import tenon
     >>> total = tenon.graph.trace(lambda x: x.sum(0), tenon.zeros(3, 2), dynamic={'x': {0: 'rows'}})
@@ -216,7 +216,7 @@ def _trace_sizes(fn, given, tensors, device, dims, places):
 
 
 def _trace_at_sizes(one_size, tensors, device, dims, places, step):
-    """The program of one_size(tracing, inputs), which is called at several sizes, and what it gives."""
+    """The program of one_size(tracing, inputs), which is called at several sizes, and the structure of its result."""
     tracing = _core._Tracing()
     tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0) for dim in dims], step)
     gives, more = None, True
@@ -244,7 +244,7 @@ def _trace_at_sizes(one_size, tensors, device, dims, places, step):
 
 
 def _places_of(fn, args, tensors, dynamic):
-    """The dims, and for each tensor which of them each of its dimensions is, or -1."""
+    """The dims, and for each dimension of each tensor the index of its dim, or -1."""
     dims, places = [], [[-1] * x.ndim for x in tensors]
     for key, axes in dynamic.items():
         at = key if isinstance(key, int) else _position_of(fn, args, tensors, key)
@@ -281,7 +281,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def _place():
-    """Where, outside of this package, the call comes from: 'model.py:12'."""
+    """The place outside of this package from which the call comes: 'model.py:12'."""
     frame = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):
         frame = frame.f_back
@@ -289,8 +289,8 @@ def _place():
 
 
 def _with_numbers(trace_step, *args):
-    """What trace_step records: with all numbers of its optimizers, or, where some compute with options outside of ops, with their rates
-    alone."""
+    """What trace_step records: with all numbers of its optimizers or, if some compute with options outside of ops, only with their
+    rates."""
     stepped = []
     try:
         return trace_step(*args, False, stepped)
@@ -318,7 +318,7 @@ def _trace_step_sizes(fn, given, tensors, device, dims, places, only_rates, step
 
 
 def _twice(tracing, fn, given, inputs, only_rates, stepped):
-    """The structure and the tensors of a step in the second of its two passes; `stepped` becomes its optimizers."""
+    """The structure and the tensors of a step in the second of its two passes; its optimizers are put into `stepped`."""
     tracing.source(_place)
     with _steps.StepListener(tracing, 1, only_rates):
         gives, results = _call(tracing, fn, given, inputs())
@@ -332,7 +332,7 @@ def _twice(tracing, fn, given, inputs, only_rates, stepped):
 
 
 def _pass(tracing, fn, given, tensors):
-    """The structure and the tensors of what fn gives for inputs like these."""
+    """The structure and the tensors that fn returns for inputs like these."""
     tracing.source(_place)
     return _call(tracing, fn, given, [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)])
 
@@ -351,7 +351,7 @@ def _call(tracing, fn, given, inputs):
 
 
 def _place_in(traceback):
-    """The innermost place of a traceback that lies outside of this package."""
+    """The innermost place in a traceback outside of this package."""
     found = ''
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -372,19 +372,19 @@ def load(path, device=None):
 def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
     """A function that traces fn, a function or module, for each new combination of shapes and then runs the program.
 
-    With dynamic=True the second combination makes one program for all sizes of what differs from the first, where fn calls the same
-    ops for all; a dict declares these dimensions beforehand, as for `trace`.
+    With dynamic=True the second combination makes one program for all sizes of the dimensions that differ from the first, if fn calls
+    the same ops for all of them; a dict declares these dimensions beforehand, as for `trace`.
 
-    Where gradients are wanted of it, under autocast, and where fn cannot be traced, fn itself runs; the last warns once. It keeps
-    the programs of the `limit` combinations used last. Without fn it is a decorator. `exact` is that of `Program.exact`; training steps
-    always are. quantize='int8' runs products by weights in integers of eight bits, as `Program.quantize` does without samples, where there
-    are such products; what is written into weights later is not seen then.
+    fn itself runs if gradients are needed, under autocast, and if it cannot be traced, which warns once. The programs of the `limit`
+    combinations used last are kept. Without fn this is a decorator. `exact` sets `Program.exact`; training steps always are exact.
+    quantize='int8' runs products by weights in 8-bit integers, as `Program.quantize` does without samples, if there are such products;
+    later writes to the weights are then not seen.
 
-    fn may be a whole training step: zero_grad(), forward, backward(), optimizer.step(). It runs as it is written the first time and
-    is traced the second time; see `trace` with training=True.
+    fn may be a whole training step: zero_grad(), forward, backward(), optimizer.step(). It runs as written the first time and is traced
+    the second time; see `trace` with training=True.
 
-    A program is of one combination of shapes, dtypes and devices, of numbers among the arguments, and, if fn is a module, of the
-    numbers and tensors that its parts hold. Anything else that fn reads, such as globals, is what it was when fn was traced.
+    A program belongs to one combination of shapes, dtypes and devices, of numbers among the arguments, and, if fn is a module, of the
+    numbers and tensors that its parts hold. Anything else that fn reads, such as globals, keeps the value it had when fn was traced.
     """
     if fn is None:
         return functools.partial(compile, limit=limit, dynamic=dynamic, exact=exact, quantize=quantize)
@@ -400,7 +400,7 @@ class _Compiled:
         functools.update_wrapper(self, fn, updated=())
         self._dynamic, self._exact, self._quantized, self._sized = dynamic, exact, quantized, {}
         self._fn, self._limit, self._programs, self._refused = fn, limit, {}, False
-        # A step runs as it is written the first time: optimizers make their memory then.
+        # A step first runs as written, because optimizers create their state then.
         self._is_step, self._may_trace, self._ready = _names_optimizer(fn), False, None
 
     def __call__(self, *args, **kwargs):
@@ -421,7 +421,7 @@ class _Compiled:
         key = given, tuple((x.dtype, x.shape, x.device) for x in tensors), tuple(map(_state_of, self._modules()))
         try:
             hash(key)
-        except TypeError:  # a list of numbers in an object of one's own, an array
+        except TypeError:  # a list of numbers in a user's object, or an array
             return self._fn(*args, **kwargs)
         for _ in range(2):
             program = self._programs.pop(key, None) or self._of_any_size(key, given, tensors) or self._traced(given, tensors)
@@ -429,7 +429,7 @@ class _Compiled:
                 break
             self._programs[key] = program
             if len(self._programs) > self._limit:
-                self._programs.pop(next(iter(self._programs)), None)  # another thread may have
+                self._programs.pop(next(iter(self._programs)), None)  # another thread may have done it
             if not (is_grad_enabled() if self._is_step else not (is_grad_enabled() and program._differentiable)):
                 break
             try:
@@ -449,14 +449,14 @@ class _Compiled:
         return [module for _, module, _ in _modules_of(self._fn)] if self._is_step else [self._fn]
 
     def _of_any_size(self, key, given, tensors):
-        """The program for these shapes among others, or None: for this combination alone one is traced."""
+        """The program for these shapes and others, or None if this combination needs one of its own."""
         if not self._dynamic or not tensors:
             return None
         kind = given, tuple((x.dtype, x.ndim, x.device) for x in tensors), key[2]
         shapes = tuple(x.shape for x in tensors)
         if kind not in self._sized:
             self._sized[kind] = known = _Sized(shapes)
-            if self._dynamic is True:  # nothing tells yet what differs
+            if self._dynamic is True:  # it is not yet known what differs
                 return None
             args, kwargs = _rebuilt(given, iter(tensors))
             known.declared = _places_of(self._fn, args, tensors, self._dynamic)
@@ -489,7 +489,7 @@ class _Compiled:
             return None
         except _steps.NotReady:
             return None
-        except Exception as error:  # fn itself says what is wrong, or runs
+        except Exception as error:  # fn itself either reports the error or runs
             self._refused = True
             warnings.warn(f'[compile] {self._fn!r} runs as it is written: {error}', stacklevel=3)
             return None
@@ -499,7 +499,7 @@ class _Compiled:
 
 
 class _Sized:
-    """Arguments of one kind in many shapes, and the program that takes them all, if there is one."""
+    """Arguments of one kind in many shapes, and the program for all of them, if there is one."""
 
     def __init__(self, shapes):
         self.declared: tuple | None = None
@@ -516,7 +516,7 @@ class _Sized:
                 return None
             try:
                 self._program = trace_sizes(self._dims, self._places)
-            except Exception:  # each combination is traced alone then, or fn says what is wrong
+            except Exception:  # each combination is then traced on its own, or fn reports the error
                 self._refused = True
                 return None
         return self._program if self._takes(self._program, shapes) else None
@@ -534,7 +534,7 @@ class _Sized:
 
 
 def _differing(first, shapes, before):
-    """Dims, and places as `_places_of` gives them, where shapes differ or did before: equal pairs of sizes are one dim."""
+    """Dims, and places as `_places_of` returns them, where shapes differ or did so before; equal pairs of sizes are one dim."""
     dims, places = {}, []
     for i, (one, other) in enumerate(zip(first, shapes)):
         places.append([])
@@ -548,7 +548,7 @@ def _differing(first, shapes, before):
 
 
 class _Ready:
-    """The program of the last call, which runs at once while nothing is another that it depends on."""
+    """The program of the last call, which runs at once while nothing that it depends on has changed."""
 
     __slots__ = ('_held', 'guard', 'key', 'program')
 
@@ -571,10 +571,10 @@ _COND, _LOOP, _SCAN = range(3)
 
 
 def cond(pred, then_fn, else_fn, *args):
-    """then_fn(*args) where pred, a tensor of one element, is true, else else_fn(*args).
+    """then_fn(*args) if pred, a tensor of one element, is true, else else_fn(*args).
 
-    In eager mode it is that, and gradients go through it. In a trace both functions are called, and the graph decides in each run: they
-    give the same structure, shapes and dtypes, and write into nothing from outside. What else they refer to is taken as it is then.
+    In eager mode just that, and gradients go through it. In a trace both functions are called, and the graph decides in each run: they
+    must return the same structure, shapes and dtypes, and not write to anything outside. Other outside values keep those of the trace.
 
     >>> import tenon
     >>> tenon.graph.cond(tenon.tensor(2.) > 1, lambda x: x * 2, lambda x: -x, tenon.ones(2))
@@ -589,10 +589,10 @@ def cond(pred, then_fn, else_fn, *args):
 
 
 def loop(cond_fn, body_fn, *state):
-    """While cond_fn(*state), of one element, is true: state = body_fn(*state). Gives the last state, one value or a tuple.
+    """While cond_fn(*state), of one element, is true: state = body_fn(*state). Returns the last state, one value or a tuple.
 
-    In eager mode it is that, and gradients go through it. In a trace both functions are called once, and the graph repeats them in each
-    run: shapes and dtypes of the state stay what they are.
+    In eager mode just that, and gradients go through it. In a trace both functions are called once, and the graph repeats them in each
+    run: the state must keep its shapes and dtypes.
 
     >>> import tenon
     >>> tenon.graph.loop(lambda x: x.sum() < 100, lambda x: x * 2, tenon.ones(3))
@@ -627,10 +627,10 @@ def loop(cond_fn, body_fn, *state):
 
 
 def scan(fn, carry, xs):
-    """carry, y = fn(carry, x) for each slice x of xs along its first dimension; the last carry, and the ys stacked.
+    """carry, y = fn(carry, x) for each slice x of xs along its first dimension; returns the last carry and the stacked ys.
 
-    carry, xs and y are tensors, or tuples, lists and dicts of them. In eager mode gradients go through it. In a trace fn is called once,
-    and the graph repeats it in each run: shapes and dtypes of the carry stay what they are.
+    carry, xs and y are tensors, or tuples, lists and dicts of them. In eager mode gradients go through it. In a trace fn is called
+    once, and the graph repeats it in each run: the carry must keep its shapes and dtypes.
 
     >>> import tenon
     >>> tenon.graph.scan(lambda total, x: (total + x, total * x), tenon.tensor(0.), tenon.tensor([1., 2., 3.]))
@@ -664,7 +664,7 @@ def scan(fn, carry, xs):
 
 
 def _body(like, call):
-    """What call gives, tensors second, recorded as a body over tensors like these; one that raises is forgotten."""
+    """The result of call, tensors second, recorded as a body over tensors like these; a body that raises is dropped."""
     inputs = _core._body_begin(like)
     try:
         shape, results = call(inputs)
@@ -677,11 +677,11 @@ def _body(like, call):
 
 # ---- Trees of tensors ------------------------------------------------------------------------------------------------
 
-_LEAF = object()  # where a tensor stands
+_LEAF = object()  # marks the place of a tensor
 
 
 def _shape_of(value, tensors):
-    """What value is apart from its tensors, which are appended to `tensors`; comparable and, if its leaves are, hashable."""
+    """The structure of value apart from its tensors, which are appended to `tensors`; comparable and, if its leaves are, hashable."""
     if isinstance(value, Tensor):
         tensors.append(value)
         return _LEAF
@@ -689,23 +689,23 @@ def _shape_of(value, tensors):
         return type(value), tuple([_shape_of(one, tensors) for one in value])
     if isinstance(value, dict):
         return dict, tuple(value), tuple([_shape_of(one, tensors) for one in value.values()])
-    # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but compute other things.
+    # 1, 1.0 and True compare equal, and so do 0.0 and -0.0, but they compute different things.
     return None, value, type(value), repr(value) if isinstance(value, (float, complex)) else None
 
 
 def _taken_apart(value):
-    """Its shape and its tensors."""
+    """Its structure and its tensors."""
     tensors = []
     return _shape_of(value, tensors), tensors
 
 
 def _flat_shape(tensors):
-    """The shape of a list of arguments that are tensors."""
+    """The structure of a list of arguments that are tensors."""
     return tuple, (_LEAF,) * len(tensors)
 
 
 def _rebuilt(shape, tensors) -> Any:
-    """The value of a shape with the next of `tensors` at its leaves."""
+    """The value of a structure, with the next of `tensors` at its leaves."""
     if shape is _LEAF:
         return next(tensors)
     kind, *rest = shape
@@ -727,14 +727,14 @@ def _names_of(fn):
 
 
 def _modules_of(fn):
-    """(name, module, place) of those that a function, or its object, holds; the place is a cell, or a dict and a key."""
+    """(name, module, place) of the modules that a function, or its object, holds; the place is a cell, or a dict and a key."""
     if hasattr(fn, 'named_parameters'):
         return [('', fn, None)]
     return [one for one in _held_by(fn) if hasattr(one[1], 'named_parameters') and hasattr(one[1], 'modules')]
 
 
 def _names_optimizer(fn):
-    """Whether a function names an optimizer that it could step."""
+    """Whether a function refers to an optimizer that it could step."""
     names = getattr(getattr(fn, '__func__', fn), '__code__', None)
     used = (*names.co_names, *names.co_freevars) if names is not None else ()
     return any(name in used and hasattr(value, 'param_groups') and hasattr(value, 'step') for name, value, _ in _held_by(fn))
@@ -758,7 +758,7 @@ _PLAIN = {bool, int, str, type(None), dtype}
 
 
 def _state_of(fn):
-    """What a module's program depends on beside its arguments: the numbers, names and tensors that its parts hold."""
+    """What a module's program depends on besides its arguments: the numbers, names and tensors that its parts hold."""
     if not hasattr(fn, 'named_parameters'):
         return None
     found = []

@@ -1,5 +1,5 @@
-"""Weights in safetensors files (https://huggingface.co/docs/safetensors) and, to read, GGUF files, by the code of tenon/io.hpp;
-arrays in NumPy's .npz files.
+"""Weights in safetensors files (https://huggingface.co/docs/safetensors) and, for reading only, GGUF files, by the code of
+tenon/io.hpp; arrays in NumPy's .npz files.
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), 'net.safetensors')
@@ -18,7 +18,7 @@ from ._errors import present
 
 
 def load(path, device=None):
-    """All tensors of a file by name, on `device` (None: the host): of a safetensors file, or NumPy's where its name ends in .npz.
+    """All tensors of a file by name, on `device` (None: the host). Reads safetensors files, or NumPy's if the name ends in .npz.
 
     Sizes are checked before anything is allocated. Raises FileNotFoundError if there is no file, tenon.IoError (an OSError) if it cannot be
     read or is not a regular file, and tenon.DataLossError (a ValueError), with the byte and the reason, if it is malformed.

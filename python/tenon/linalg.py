@@ -1,11 +1,11 @@
 """Linear algebra: the extension ``linalg`` of the Array API (https://data-apis.org/array-api/2024.12/).
 
-A matrix is the last two dimensions of a tensor; those before are a batch, every matrix of which is worked on. Elements are
-float32, float64, complex64 or complex128. Decompositions run on the host, by LAPACK, in the plugin ``linalg``, whose ops are
-called ``linalg.NAME`` (``tenon.op("linalg.inv")``, in C++ ``tenon::Op("linalg.inv")``). All of them have gradients, of any order.
+The last two dimensions of a tensor are matrices, those before them a batch. Elements are float32, float64, complex64 or complex128.
+Decompositions run on the host, by LAPACK, in the plugin ``linalg``, whose ops are called ``linalg.NAME`` (``tenon.op("linalg.inv")``,
+in C++ ``tenon::Op("linalg.inv")``). All have gradients of any order.
 
-Errors are `tenon.InvalidArgumentError` (a ValueError) for shapes, dtypes and matrices that have no such decomposition; of a batch
-they tell which matrix. `tenon.PreconditionError` says that an iteration did not converge.
+Raises `tenon.InvalidArgumentError` (a ValueError) for shapes, dtypes and matrices that have no such decomposition; in a batch it names
+the matrix. Raises `tenon.PreconditionError` if an iteration did not converge.
 """
 from ._errors import InvalidArgumentError
 from ._generous import others
@@ -37,7 +37,7 @@ def _matrices(x, name):
 
 
 def _joined(x1, x2, name):
-    """Both in the dtype that promotion gives."""
+    """Both in their promoted dtype."""
     _check(x1, name)
     _check(x2, name)
     if x1.dtype is x2.dtype:
@@ -49,7 +49,7 @@ def _joined(x1, x2, name):
 def cholesky(x, /, *, upper=False):
     """The factor L of x = L Lᴴ, lower triangular, or with upper=True U of x = Uᴴ U.
 
-    x: (..., n, n), positive definite and symmetric or Hermitian, or else taken as (x + xᴴ)/2. Raises InvalidArgumentError for a
+    x: (..., n, n), positive definite; it is taken as (x + xᴴ)/2 if it is not symmetric or Hermitian. Raises InvalidArgumentError for a
     matrix that is not positive definite.
 
     >>> tenon.linalg.cholesky(tenon.asarray([[4.0, 2.0], [2.0, 5.0]]))
@@ -62,7 +62,7 @@ def cholesky(x, /, *, upper=False):
 def cross(x1, x2, /, axis=-1):
     """Cross products of vectors of 3 along an axis; the other dimensions broadcast.
 
-    Any numbers; the dtype is promoted. Raises ValueError where the axis has not 3 entries.
+    Any numbers; the dtype is promoted. Raises ValueError if the axis does not have 3 entries.
 
     >>> tenon.linalg.cross(tenon.asarray([1.0, 0.0, 0.0]), tenon.asarray([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
@@ -81,7 +81,7 @@ def cross(x1, x2, /, axis=-1):
 
 
 def det(x, /):
-    """Determinants. x: (..., n, n); the result is (...). 0 for singular matrices, of which it has a gradient as well.
+    """Determinants. x: (..., n, n); the result is (...). 0 for singular matrices, which have a gradient as well.
 
     >>> tenon.linalg.det(tenon.asarray([[1.0, 2.0], [3.0, 5.0]]))
     tensor(-1.0)
@@ -101,8 +101,8 @@ def diagonal(x, /, *, offset=0):
 def eigh(x, /):
     """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric or Hermitian matrices.
 
-    x: (..., n, n), taken as (x + xᴴ)/2; a named tuple of eigenvalues (..., n), real, and eigenvectors (..., n, n). The gradient of the vectors is finite where no two values are equal. Raises InvalidArgumentError for elements that
-    are not finite.
+    x: (..., n, n), taken as (x + xᴴ)/2; a named tuple of eigenvalues (..., n), real, and eigenvectors (..., n, n). The gradient of the
+    vectors is finite if no two values are equal. Raises InvalidArgumentError for elements that are not finite.
 
     >>> tenon.linalg.eigh(tenon.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
@@ -178,7 +178,7 @@ def matrix_power(x, n, /):
 
 
 def _tolerance(rtol, x, name):
-    """rtol as a tensor where x is, or None."""
+    """rtol as a tensor on the device of x, or None."""
     if rtol is None or isinstance(rtol, _core.Tensor):
         return rtol
     if isinstance(rtol, bool) or not isinstance(rtol, (int, float)):
@@ -190,8 +190,8 @@ def _tolerance(rtol, x, name):
 def matrix_rank(x, /, *, rtol=None):
     """How many singular values are greater than rtol times the largest one, as int64.
 
-    x: (..., m, n); the result is (...). rtol: a number or a tensor that broadcasts to (...); max(m, n) times the dtype's eps unless
-    given.
+    x: (..., m, n); the result is (...). rtol: a number or a tensor that broadcasts to (...); by default max(m, n) times the dtype's
+    eps.
 
     >>> tenon.linalg.matrix_rank(tenon.asarray([[1.0, 2.0], [2.0, 4.0]]))
     tensor(1)
@@ -224,8 +224,8 @@ def outer(x1, x2, /):
 def pinv(x, /, rtol=None):
     """Pseudo-inverses (Moore and Penrose); singular values up to rtol times the largest count as 0.
 
-    x: (..., m, n); the result is (..., n, m). rtol: a number or a tensor that broadcasts to (...); max(m, n) times the dtype's eps
-    unless given. The gradient is that of matrices whose rank stays.
+    x: (..., m, n); the result is (..., n, m). rtol: a number or a tensor that broadcasts to (...); by default max(m, n) times the
+    dtype's eps. The gradient assumes that the rank does not change.
 
     >>> tenon.linalg.pinv(tenon.asarray([[2.0, 0.0], [0.0, 0.0]]))
     tensor([[0.5, 0. ],
@@ -249,7 +249,7 @@ def qr(x, /, *, mode='reduced'):
 def slogdet(x, /):
     """Signs of determinants and logarithms of their absolute values: a named tuple (sign, logabsdet).
 
-    x: (..., n, n); both are (...). Of complex matrices the sign is complex, of absolute value 1. Singular ones have 0 and -inf.
+    x: (..., n, n); both are (...). For complex matrices the sign is complex, with absolute value 1. Singular matrices give 0 and -inf.
 
     >>> tenon.linalg.slogdet(tenon.asarray([[0.0, 1.0], [1.0, 0.0]])).sign
     tensor(-1.0)
@@ -272,7 +272,7 @@ def solve(x1, x2, /):
 
 
 def solve_triangular(x1, x2, /, *, upper=True):
-    """The x of x1 x = x2, of x1 only the upper or the lower triangle. Beyond the standard.
+    """The x of x1 x = x2, reading only the upper or the lower triangle of x1. Beyond the standard.
 
     x1: (..., n, n); x2: (..., n, k); batches broadcast. Raises InvalidArgumentError for a 0 on the diagonal.
 
@@ -288,7 +288,7 @@ def svd(x, /, *, full_matrices=True):
     """x = U diag(S) Vh with orthonormal columns of U and rows of Vh, S in descending order: a named tuple (U, S, Vh).
 
     x: (..., m, n); U (..., m, m), S real (..., k) and Vh (..., n, n) with k = min(m, n), or with full_matrices=False U (..., m, k) and
-    Vh (..., k, n). The gradients of U and Vh are those of full_matrices=False, and finite where no two values are equal. Raises
+    Vh (..., k, n). The gradients of U and Vh are those of full_matrices=False, and finite if no two values are equal. Raises
     InvalidArgumentError for elements that are not finite.
 
     >>> tenon.linalg.svd(tenon.asarray([[0.0, 2.0], [3.0, 0.0]])).S
@@ -319,7 +319,7 @@ def vector_norm(x, /, ord=2, axis=None, keepdims=False):
     """(Σ |x|ᵖ)^(1/p) for p = ord, over an axis, several, or all elements; inf and -inf: largest and smallest |x|, 0: how many are
     not 0.
 
-    x: any shape; the result is real. Raises OutOfRangeError for an axis that is not there.
+    x: any shape; the result is real. Raises OutOfRangeError for an axis that does not exist.
 
     >>> tenon.linalg.vector_norm(tenon.asarray([[3.0, 4.0], [5.0, 12.0]]), axis=1)
     tensor([ 5., 13.])
@@ -336,4 +336,4 @@ def vector_norm(x, /, ord=2, axis=None, keepdims=False):
 
 accept_both_names(globals(), __all__)
 
-__getattr__ = others(__name__)  # those of PyTorch besides
+__getattr__ = others(__name__)  # PyTorch's other names

@@ -60,7 +60,7 @@ class Model:
         return []
 
     def modules(self):
-        """Nothing: no part of it ever changes."""
+        """Nothing: its parts never change."""
         return []
 
     def __repr__(self):
@@ -92,7 +92,7 @@ def export(fn, inputs, path, *, opset=18, input_names=None, output_names=None, d
 
 
 def _names(given, count, what):
-    """Names of `count` inputs or results; '' where none is given."""
+    """The names of `count` inputs or results; '' where none is given."""
     given = [] if given is None else list(given)
     if len(given) > count:
         raise ValueError(f'[onnx.export] {what} has {len(given)} names, for {count} tensors')

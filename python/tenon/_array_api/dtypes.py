@@ -1,4 +1,4 @@
-"""Dtypes of the Array API: questions about them, promotion, limits."""
+"""Dtypes of the Array API: their kinds, promotion and limits."""
 from .. import _core
 from .._core import Tensor, as_dtype, promote_types
 from .._creation import _check, _place
@@ -15,9 +15,9 @@ _KINDS = {
 _KINDS['integral'] = _KINDS['signed integer'] + _KINDS['unsigned integer']
 _KINDS['numeric'] = _KINDS['integral'] + _KINDS['real floating'] + _KINDS['complex floating']
 STANDARD = _KINDS['bool'] + _KINDS['numeric']
-# The floating dtypes beyond the standard: of their kind, but not in the answer of __array_namespace_info__().
+# Floating dtypes beyond the standard: they belong to the kind, but __array_namespace_info__() does not list them.
 _HALF = ('float16', 'bfloat16')
-# Storage without arithmetic: of no kind.
+# Dtypes for storage, without arithmetic; they have no kind.
 _STORAGE = ('float8_e4m3fn', 'float8_e5m2')
 
 
@@ -31,7 +31,7 @@ def kind_of(dtype):
 
 
 def names_of(kind):
-    """Names of the standard's dtypes of a kind, a tuple of kinds, or None for all."""
+    """The names of the standard's dtypes of a kind, of a tuple of kinds, or with None of all kinds."""
     if kind is None:
         return STANDARD
     if isinstance(kind, tuple):
@@ -51,10 +51,10 @@ def _as_dtype(dtype, name):
 
 
 def isdtype(dtype, kind):
-    """Whether a dtype is of a kind: a dtype, a name such as 'integral' or 'real floating', or a tuple of those."""
+    """Whether a dtype is of a kind, which is a dtype, a name such as 'integral' or 'real floating', or a tuple of those."""
     dtype = _as_dtype(dtype, 'isdtype')
     if isinstance(kind, tuple):
-        fits = [isdtype(dtype, each) for each in kind]  # a wrong kind is an error wherever it stands
+        fits = [isdtype(dtype, each) for each in kind]  # a wrong kind is an error even after one that fits
         return any(fits)
     if isinstance(kind, _core.dtype):
         return dtype is kind
@@ -62,14 +62,14 @@ def isdtype(dtype, kind):
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """x in a dtype; with copy=False itself where it has it already."""
+    """x in a dtype; with copy=False x itself if it already has it."""
     _check(x, 'astype')
     made = _place(x, _as_dtype(dtype, 'astype'), device)
     return _core.ops['clone'](x) if copy and made is x else made
 
 
 def can_cast(from_, to, /):
-    """Whether promotion alone takes a dtype, or a tensor's, to another."""
+    """Whether promotion alone turns one dtype, or a tensor's, into another."""
     from_, to = from_.dtype if isinstance(from_, Tensor) else _as_dtype(from_, 'can_cast'), _as_dtype(to, 'can_cast')
     try:
         return promote_types(from_, to) is to
@@ -78,7 +78,7 @@ def can_cast(from_, to, /):
 
 
 def _with_number(dtype, number):
-    """The dtype of a tensor's meeting with a Python number, which has a kind but no size."""
+    """The dtype that a tensor and a Python number give together; the number has a kind but no size."""
     kind = kind_of(dtype)
     if isinstance(number, complex):
         if kind == 'complex floating':
@@ -110,7 +110,7 @@ def result_type(*arrays_and_dtypes):
 
 
 class _Limits:
-    """Attributes, and a repr that shows them."""
+    """Attributes with a repr that shows them."""
     __slots__ = ()
 
     def __repr__(self):

@@ -1,4 +1,4 @@
-"""What the namespace can do, for libraries that ask."""
+"""Tells other libraries what the namespace can do."""
 from .. import _core
 from .._errors import InvalidArgumentError
 from .dtypes import names_of
@@ -11,22 +11,22 @@ class Info:
     """Devices, dtypes and abilities; made by tenon.__array_namespace_info__()."""
 
     def capabilities(self):
-        """What depends on an implementation."""
+        """The abilities that depend on the implementation."""
         return {'boolean indexing': True, 'data-dependent shapes': True, 'max dimensions': 16}
 
     def default_device(self):
-        """Where tensors are made when no device is given."""
+        """The device of new tensors if none is given."""
         return _core.device('cpu')
 
     def default_dtypes(self, *, device=None):
-        """Dtypes of tensors made from numbers without one."""
+        """The dtypes of tensors made from numbers if none is given."""
         if device is not None:
             _core.device(device)
         return {'real floating': _core.float32, 'complex floating': _core.complex64, 'integral': _core.int64,
                 'indexing': _core.int64}
 
     def dtypes(self, *, device=None, kind=None):
-        """The standard's dtypes that a device has, by name."""
+        """The standard's dtypes that a device supports, by name."""
         has = _core.device('cpu' if device is None else device).info['dtypes']
         return {name: _core.as_dtype(name) for name in names_of(kind) if _core.as_dtype(name) in has}
 

@@ -11,7 +11,7 @@ _roll, _concat, _select, _clone = ops['roll'], ops['concat'], ops['select'], ops
 
 
 def dim_of(axis, ndim, name, word='axis'):
-    """axis from the front."""
+    """axis, counted from the front."""
     if isinstance(axis, bool) or not hasattr(axis, '__index__'):
         raise TypeError(f'[{name}] {word} must be an int, not {type(axis).__name__}')
     axis = axis.__index__()
@@ -21,7 +21,7 @@ def dim_of(axis, ndim, name, word='axis'):
 
 
 def dims_of(axes, ndim, name):
-    """axes, one or a tuple, from the front, none of them twice."""
+    """axes, one or a tuple, counted from the front; none may occur twice."""
     found = [dim_of(axis, ndim, name) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
     if len(set(found)) != len(found):
         raise InvalidArgumentError(f'[{name}] an axis is given twice in {axes}')
@@ -29,7 +29,7 @@ def dims_of(axes, ndim, name):
 
 
 def check_all(tensors, name):
-    """tensors as a tuple, each of them a Tensor."""
+    """tensors as a tuple, after a check that each is a Tensor."""
     if not isinstance(tensors, (tuple, list)):
         raise TypeError(f'[{name}] needs a list or tuple of Tensors, not {type(tensors).__name__}')
     for x in tensors:
@@ -38,7 +38,7 @@ def check_all(tensors, name):
 
 
 def common_shape(shapes, name):
-    """What the shapes broadcast to."""
+    """The shape to which the shapes broadcast."""
     out = [1] * max(map(len, shapes), default=0)
     for shape in shapes:
         for i in range(1, len(shape) + 1):
@@ -92,7 +92,7 @@ def moveaxis(x, source, destination, /):
 
 
 def _repeat_each(x, repeats, axis):
-    """Each entry along an axis as often as its number says."""
+    """Repeats each entry along an axis as often as its number says."""
     if repeats.ndim > 1 or kind_of(repeats.dtype) not in ('signed integer', 'unsigned integer'):
         raise InvalidArgumentError(f'[repeat] repeats must be one row of integers, not {repeats.dtype} of shape {repeats.shape}')
     repeats = _place(repeats, _core.int64, x.device)
@@ -140,7 +140,7 @@ def reshape(x, /, shape, *more, copy=None):
 
 
 def roll(x, /, shift, axis=None):
-    """Elements moved along axes, or in row-major order; what falls out at one end comes in at the other."""
+    """Elements moved along axes, or in row-major order; those that leave at one end return at the other."""
     if isinstance(axis, (tuple, list)) and not isinstance(shift, (tuple, list)):
         shift = (shift,) * len(axis)
     return _roll(x, shift, axis)
@@ -161,7 +161,7 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on a diagonal, k above the main one; zeros elsewhere."""
-    if isinstance(k, int):  # far outside the matrix it is the same how far
+    if isinstance(k, int):  # far outside the matrix the distance makes no difference
         k = max(-2**62, min(k, 2**62))
     return ops['eye'](n_rows, n_cols, k, dtype, device)
 
@@ -181,7 +181,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 
 
 def meshgrid(*arrays, indexing='xy'):
-    """Coordinate grids of rows of coordinates; 'xy' exchanges the first two dimensions, 'ij' does not."""
+    """Coordinate grids made from vectors of coordinates; 'xy' exchanges the first two dimensions, 'ij' does not."""
     if indexing not in ('xy', 'ij'):
         raise InvalidArgumentError(f"[meshgrid] indexing is 'xy' or 'ij', not {indexing!r}")
     check_all(arrays, 'meshgrid')
@@ -200,12 +200,12 @@ def meshgrid(*arrays, indexing='xy'):
 
 
 def take(x, indices, /, axis=None):
-    """Entries along an axis at a row of indices; without an axis, elements counted in row-major order."""
+    """The entries along an axis at the indices in a vector; without an axis, elements counted in row-major order."""
     return ops['take'](x, indices) if axis is None else ops['index_select'](x, axis, indices)
 
 
 def take_along_axis(x, indices, /, axis=-1):
-    """Elements along an axis at an index each; the other dimensions broadcast."""
+    """Elements along an axis, each at an index of its own; the other dimensions broadcast."""
     check_all((x, indices), 'take_along_axis')
     if x.ndim != indices.ndim:
         raise InvalidArgumentError(f'[take_along_axis] indices have rank {indices.ndim}, the tensor {x.ndim}')
@@ -215,7 +215,7 @@ def take_along_axis(x, indices, /, axis=-1):
     shape = list(common_shape(sizes, 'take_along_axis'))
     wide = [_expand(each, [*shape[:axis], each.shape[axis], *shape[axis + 1:]]) for each in (x, indices)]
     index = wide[1]
-    if kind_of(index.dtype) == 'signed integer':  # as x[…] does, from the end
+    if kind_of(index.dtype) == 'signed integer':  # as in x[…], counted from the end
         index = ops['where'](index < 0, index + x.shape[axis], index) if index.size and ops['any'](_core._behind(index) < 0) else index
     return ops['gather'](wide[0], axis, index)
 

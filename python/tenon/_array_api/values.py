@@ -26,7 +26,7 @@ def positive(x, /):
 
 
 def round(x, /):
-    """To the nearest integer, halves to the even one; of a complex number both parts."""
+    """Rounded to the nearest integer, halves to the even one; for complex numbers both parts."""
     if isinstance(x, Tensor) and kind_of(x.dtype) == 'complex floating':
         return ops['complex'](ops['round'](ops['real'](x)), ops['round'](ops['imag'](x)))
     return ops['round'](x)
@@ -36,7 +36,7 @@ round = _core.Shortcut(round, ops['round'], 'F', {})
 
 
 def clip(x, /, min=None, max=None):
-    """x held between two bounds, numbers or tensors that broadcast; the dtype is that of x."""
+    """x limited to two bounds, numbers or tensors that broadcast; the dtype is that of x."""
     _check(x, 'clip')
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         return ops['clamp'](x, min, max) if min is not None or max is not None else ops['clone'](x)
@@ -47,17 +47,17 @@ def clip(x, /, min=None, max=None):
     return _place(out, x.dtype, None)
 
 
-# Formats of a float and of the integers that have its bits, and their dtype.
+# The format codes of a float and of the integers with the same bits, and the dtype of those.
 _BITS = {'float16': ('e', 'h', 'int16'), 'float32': ('f', 'i', 'int32'), 'float64': ('d', 'q', 'int64')}
 
 
 def _viewed(x, format):
-    """The same bytes on the host as numbers of another format."""
+    """The same bytes, on the host, as numbers of another format."""
     return _reshape(_from_buffer(memoryview(x).cast('B').cast(format), False), x.shape)
 
 
 def nextafter(x1, x2, /):
-    """The number of the dtype next to each of x1, towards x2. Runs on the host; no gradient."""
+    """The number of the dtype next to each element of x1 in the direction of x2. Runs on the host; no gradient."""
     dtype = result_type(x1, x2)
     if dtype.name not in _BITS:
         raise InvalidArgumentError(f'[nextafter] needs float16, float32 or float64, not {dtype}')
@@ -71,7 +71,7 @@ def nextafter(x1, x2, /):
         return _place(x, None, given[0].device)
     real, integer, dtype = _BITS[dtype.name]
     dtype = _core.as_dtype(dtype)
-    # Away from zero the bits count up, towards it down; from zero the first step is the smallest subnormal.
+    # Away from zero the bits count up, towards it down. From zero the first step is the smallest subnormal.
     away = _place((y > x) == (x > 0), dtype, None) * 2 - 1
     out = _where(x == 0, ops['copysign'](_viewed(ops['full'](shape, 1, dtype), real), y),
                  _viewed(_viewed(x, integer) + away, real))
@@ -80,7 +80,7 @@ def nextafter(x1, x2, /):
 
 
 def nonzero(x, /):
-    """Indices of the elements that are not 0: a row of integers for each dimension."""
+    """The indices of the elements that are not 0: a vector of integers for each dimension."""
     _check(x, 'nonzero')
     if x.ndim == 0:
         raise InvalidArgumentError('[nonzero] needs at least one dimension')
@@ -103,7 +103,7 @@ def searchsorted(x1, x2, /, *, side='left', sorter=None, right=None):
 
 
 def sort(x, /, axis=-1, descending=False, stable=True):
-    """Sorted along an axis. The method x.sort(...) gives the indices, too."""
+    """Sorted along an axis. The method x.sort(...) also returns the indices."""
     return ops['sort'](x, axis, descending, stable).values
 
 
@@ -113,7 +113,7 @@ def argsort(x, /, axis=-1, descending=False, stable=True):
 
 
 def _unique_complex(x):
-    """What the op gives of real numbers; the order is that of the real parts, then that of the imaginary ones."""
+    """The results of the op for complex numbers, ordered by real part, then by imaginary part."""
     x, n = _reshape(x.detach(), (x.size,)), x.size
     pick = ops['index_select']
     real, imag = ops['real'](x) + 0, ops['imag'](x) + 0  # -0 is 0
@@ -137,18 +137,18 @@ def _unique(x):
 
 
 def unique_all(x, /):
-    """Distinct values in order, where each is first found, which of them each element is, how often each is found."""
+    """Distinct values in order, where each first occurs, which of them each element is, and how often each occurs."""
     return unique_all_result(*_unique(x))
 
 
 def unique_counts(x, /):
-    """Distinct values in order and how often each is found."""
+    """Distinct values in order, and how often each occurs."""
     values, _, _, counts = _unique(x)
     return unique_counts_result(values, counts)
 
 
 def unique_inverse(x, /):
-    """Distinct values in order and which of them each element is."""
+    """Distinct values in order, and which of them each element is."""
     values, _, inverse, _ = _unique(x)
     return unique_inverse_result(values, inverse)
 
@@ -159,12 +159,12 @@ def unique_values(x, /):
 
 
 def var(x, /, axis=None, correction=0.0, keepdims=False):
-    """Mean square of the distances from the mean over N - correction. The method x.var(...) corrects by 1."""
+    """Mean square of the distances from the mean, over N - correction. The method x.var(...) uses a correction of 1."""
     return ops['var'](x, axis, correction, keepdims)
 
 
 def std(x, /, axis=None, correction=0.0, keepdims=False):
-    """Square root of var(). The method x.std(...) corrects by 1."""
+    """Square root of var(). The method x.std(...) uses a correction of 1."""
     return ops['std'](x, axis, correction, keepdims)
 
 

@@ -1,9 +1,9 @@
-"""The call whose tangents a rule gives, and the table of rules."""
+"""The call that a rule sees, and the table of rules."""
 from .. import _core, _vmap
 from .._core import Tensor, ops
 from .._vmap.call import NamedCall
 
-# What gives the tangents of an op's results, by its name: rule(call) -> one, or a tuple of them; None for those that are zero.
+# By the name of an op, its rule: rule(call) -> the tangent of its result, or a tuple for several; None where a tangent is zero.
 RULES = {}
 
 
@@ -22,12 +22,12 @@ def is_differentiable(x):
 
 
 def zeros_like(x):
-    """Zeros of the shape of x, which take no memory."""
+    """Zeros in the shape of x that take no memory."""
     return ops['expand'](ops['full']((), 0, x.dtype, x.device), x.shape)
 
 
 class Call(NamedCall):
-    """One call of an op of which some tensors have a tangent. Arguments go by name."""
+    """A call of an op with tangents for some tensors. Its arguments are found by name."""
 
     def __init__(self, name, args, tangents, level):
         super().__init__(name, args)
@@ -35,25 +35,25 @@ class Call(NamedCall):
         self._results = None
 
     def tangent(self, name):
-        """That of an argument, or None."""
+        """The tangent of an argument, or None."""
         return self.tangents[self._at[name]] if isinstance(self[name], Tensor) else None
 
     def tangent_or_zeros(self, name):
-        """That of an argument, of a list one for each entry; 0 for a number."""
+        """The tangent of an argument, for a list one for each entry; 0 for a number."""
         x, t = self[name], self.tangents[self._at[name]]
         if isinstance(x, (list, tuple)):
             return [None if each is None else zeros_like(each) if tangent is None else tangent for each, tangent in zip(x, t)]
         return (zeros_like(x) if t is None else t) if isinstance(x, Tensor) else None if x is None else 0
 
     def leaf(self, x, tangent):
-        """A tensor with the elements of x whose gradient can be asked for; what is recorded of it has this tangent."""
+        """A leaf with the elements of x, for asking a gradient of; what is recorded from it has this tangent."""
         found = _vmap.leaf(x)
         self.level.set(found, tangent)
         return found
 
     @property
     def results(self):
-        """What the op gives, as a tuple."""
+        """The op's results as a tuple."""
         if self._results is None:
             found = self.run()
             self._results = (found,) if isinstance(found, Tensor) else tuple(found)
@@ -75,5 +75,5 @@ def records():
 
 
 def has_history(*tensors):
-    """Whether what is computed from the tensors shall have one."""
+    """Whether results computed from the tensors need a history."""
     return records() and any(isinstance(x, Tensor) and x.requires_grad for x in tensors)

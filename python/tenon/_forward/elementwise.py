@@ -1,4 +1,4 @@
-"""Ops that compute each element for itself."""
+"""Ops that compute each element on its own."""
 from .. import _vmap
 from .._core import Tensor, ops
 from .._levels import ended
@@ -8,14 +8,14 @@ from .call import RULES, has_history, rule
 
 
 def _seeded(y, leaf, t, create):
-    """The tangent through one leaf. J is diagonal, so it is its own transpose: the gradient of y, weighted by t, is J·t."""
+    """The tangent by way of one leaf. J is diagonal and so its own transpose: the gradient of y weighted by t is J·t."""
     holomorphic = y.dtype.is_complex
     found = _vmap.gradient([y], [leaf], [ops['conj'](t) if holomorphic else t], True, create, True)[0]
     return ops['conj'](found) if holomorphic and found is not None else found
 
 
 def diagonal(call):
-    """By one backward pass over the op for each operand that has a tangent; complex ones are holomorphic."""
+    """One backward pass over the op for each operand that has a tangent; complex ones are holomorphic."""
     places = [i for i, t in enumerate(call.tangents) if t is not None]
     create = has_history(*call.args, *(call.tangents[i] for i in places))
     shape = _broadcast([x.shape for x in call.args if isinstance(x, Tensor)])
@@ -91,7 +91,7 @@ def div(call):
 
 @rule('abs')
 def absolute(call):
-    """The part of the tangent along x."""
+    """The component of the tangent along x."""
     x, t = call['x'], call.tangent('x')
     if not x.dtype.is_complex:
         return ops['mul'](t, ops['sign'](x))
@@ -99,7 +99,7 @@ def absolute(call):
 
 
 def _chosen(by):
-    """Makes the rule of maximum and minimum: the tangent of the operand that is taken, the mean of both where they are equal."""
+    """Makes the rule of maximum and minimum: the tangent of the operand that is taken, or the mean of both if they are equal."""
     def tangents(call):
         x, y = call['x'], call['y']
         tx, ty = call.tangent_or_zeros('x'), call.tangent_or_zeros('y')

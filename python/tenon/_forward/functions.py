@@ -1,4 +1,4 @@
-"""Functions with a gradient of their own, in forward mode."""
+"""Functions with custom gradients, in forward mode."""
 from .. import _vmap
 from .._core import Tensor
 from .._levels import below, directions, ended
@@ -7,7 +7,8 @@ from .call import has_history, zeros_like
 
 
 def of_function(function, args, kwargs):
-    """(what a Function gives,) with tangents, for arguments that have some at the newest level that knows one; None: there are none."""
+    """(a Function's results,) with tangents, for arguments that have some at the newest level that knows one; None if there are
+    none."""
     for level in reversed(directions()):
         tangents = [level.tangent(x) if isinstance(x, Tensor) else None for x in args]
         if any(t is not None for t in tangents):
@@ -41,7 +42,7 @@ def _by_own_rule(function, args, kwargs, tangents, _):
 
 
 def _by_two_backward_passes(function, args, kwargs, tangents, level):
-    """As of ops without a rule, through backward()."""
+    """As for ops without a rule, by way of backward()."""
     args, leaves, given = list(args), [], []
     create = has_history(*args, *tangents)
     with enable_grad():
@@ -61,7 +62,7 @@ def _by_two_backward_passes(function, args, kwargs, tangents, level):
 
 
 def pushed_through(ends, leaves, tangents, create):
-    """J·v of what is recorded from leaves to ends: Jᵀw is linear in w, so its own gradient in the direction v is J·v. None: zero."""
+    """J·v of what is recorded from leaves to ends: Jᵀw is linear in w, so its gradient in the direction v is J·v. None means zero."""
     weights = [_vmap.leaf(zeros_like(y.detach())) for y in ends]
     pulled = _vmap.gradient(ends, leaves, weights, True, True, True) if ends else []
     used = [(g, t) for g, t in zip(pulled, tangents) if g is not None and g.requires_grad]

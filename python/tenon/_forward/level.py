@@ -1,4 +1,4 @@
-"""The scope of one forward-mode derivative, and the rule for ops that have none of their own."""
+"""The scope of one forward-mode derivative, and the rule for ops that have no rule of their own."""
 from .. import _core, _vmap
 from .._core import Tensor, ops
 from .._levels import below, ended, levels
@@ -9,11 +9,11 @@ from .functions import pushed_through
 
 
 class UnderBatch(RuntimeError):
-    """A gradient inside forward mode of what stands for entries of an older vmap: forward mode does not see its backward pass."""
+    """A gradient inside forward mode of tensors that stand for entries of an older vmap: forward mode cannot see its backward pass."""
 
 
 def by_two_backward_passes(call):
-    """The tangents of an op without a rule of its own: its gradient's gradient."""
+    """The tangents of an op without a rule: the gradient of its gradient."""
     places = [(i, k) for i, mark in enumerate(call.tangents) for k in (range(len(mark)) if isinstance(mark, list) else (None,))
               if (mark[k] if k is not None else mark) is not None]
     args, leaves, given = [list(x) if isinstance(x, (list, tuple)) else x for x in call.args], [], []
@@ -52,7 +52,8 @@ def tangents_of(name, args, tangents, level):
 
 
 def _fitted(call, y, t):
-    """A tangent of the shape and dtype of its result. It shares memory with those of arguments only where the values do."""
+    """A tangent with the shape and dtype of its result. It shares memory with the arguments' tangents only where the values share
+    it."""
     if t is None or not is_differentiable(y):
         return None
     if t.dtype != y.dtype:
@@ -84,34 +85,34 @@ class Level:
         self._known.leave()
 
     def tangent(self, x):
-        """That of a tensor, or None, which means zero."""
+        """The tangent of a tensor, or None, which means zero."""
         return self._known.get(x)
 
     def set(self, x, tangent):
-        """Gives a tensor a tangent; None takes it away."""
+        """Gives a tensor a tangent; None removes it."""
         self._known.set(x, tangent)
 
     def dual(self, x, tangent):
-        """A tensor with the elements of x, and its history, that has this tangent."""
+        """A tensor with the elements and history of x that has this tangent."""
         y = self.primal(x)
         self.set(y, tangent)
         return y
 
     def primal(self, x):
-        """A tensor with the elements of x, and its history, that has no tangent."""
+        """A tensor with the elements and history of x that has no tangent."""
         with self.off():
             return ops['alias'](x)
 
     def off(self):
-        """A scope in which ops give no tangents."""
+        """A scope in which ops produce no tangents."""
         return _Off(self._known)
 
     def _compute(self, name, args, tangents, targets):
-        """What the extension asks: the results of an op with their tangents."""
+        """Called by the extension: the results of an op with their tangents."""
         with below(self):
             if not any(t is not None and t is not False for t in _tensors(tangents)) and targets is None:
                 return None
-            # Recorded as its parts, which then have tangents each: gradients within the level ask for them.
+            # Runs the op as its parts, which then have tangents of their own, because gradients within the level need them.
             if name in THROUGH and targets is None and has_history(*_tensors(args)):
                 return None
             results, found = tangents_of(name, args, [None if t is False else t for t in tangents], self)
@@ -123,7 +124,7 @@ class Level:
             return True
 
     def _write(self, target, old, t):
-        """The tangent of what was written to; views of it, and what it is a view of, see it where they had one."""
+        """The tangent of a tensor that was written to. Views of it, and its base, see the change if they had a tangent."""
         if old is None and t is None:
             return
         if old is None and t is not None:

@@ -1,11 +1,11 @@
-"""Ops that are linear in some of their arguments, together or in each."""
+"""Ops that are linear in some of their arguments, jointly or in each one."""
 from .._core import Tensor, int64, ops
 from .._op_facts import LINEAR, VIEWS
 from .call import Call, rule
 
 
 def _linear(*names):
-    """Makes the rule of ops that are linear in these arguments together: the op of the tangents."""
+    """Makes the rule of ops that are jointly linear in these arguments: the op applied to the tangents."""
     def tangents(call):
         return call.run(**{name: call.tangent_or_zeros(name) for name in names})
     return tangents
@@ -13,7 +13,7 @@ def _linear(*names):
 
 @rule(*VIEWS)
 def view(call):
-    """The tangent of a view is a view of the tangent, so that what is written to one is seen by the other."""
+    """The tangent of a view is a view of the tangent, so that a write to one shows in the other."""
     return call.run(x=call.tangent('x'))
 
 
@@ -24,13 +24,13 @@ def pad(call):
 
 @rule('nll_loss')
 def nll_loss(call):
-    """Linear in the log-probabilities, which alone have tangents; the total weight is a constant."""
+    """Linear in the log-probabilities, the only argument with a tangent; the total weight is constant."""
     return call.run(log_probs=call.tangent_or_zeros('log_probs'))[0], None
 
 
 @rule('softmax_cross_entropy')
 def softmax_cross_entropy(call):
-    """Σ p·dx of each row's logarithm, less dx of the class for the loss; the weights are constants."""
+    """Σ p·dx for the logarithm of each row, less dx of the class for the loss; the weights are constants."""
     logits, change = call['logits'], call.tangent('logits')
     _, counted, lse = call.run()
     wide = ops['cast'](change, lse.dtype)
@@ -54,7 +54,7 @@ def add(call):
 
 
 def _multilinear(*names, constant=None):
-    """Makes the rule of ops that are linear in each of the arguments: a sum over those that have tangents; `constant` is added once."""
+    """Makes the rule of ops that are linear in each argument: a sum over those that have tangents, with `constant` added once."""
     def tangents(call):
         without = {} if constant is None else {constant: None}
         parts = [call.run(**{name: call.tangent(name)}, **without) for name in names if call.tangent(name) is not None]
@@ -89,7 +89,7 @@ def conv(call):
 
 @rule('linear')
 def linear(call):
-    """With an activation that of the linear part goes through the activation's own rule."""
+    """With an activation, the tangent of the linear part goes through the activation's rule."""
     from .level import tangents_of
     total, bias = _multilinear('x', 'weight', constant='bias')(_without_activation(call))
     t = bias if total is None else total if bias is None else ops['add'](total, bias)
@@ -118,7 +118,7 @@ def einsum(call):
 
 @rule('bernoulli', 'sign', 'floor', 'ceil', 'round', 'trunc', 'floor_divide')
 def constant(call):
-    """Real ones are constant but for their steps."""
+    """Piecewise constant ops of real numbers have tangents of zero."""
     if any(isinstance(x, Tensor) and x.dtype.is_complex for x in call.args):
         from .level import by_two_backward_passes
         return by_two_backward_passes(call)

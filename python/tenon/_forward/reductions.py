@@ -5,7 +5,7 @@ from .call import rule
 
 @rule('max', 'min')
 def extreme(call):
-    """The tangent where the extreme is, the mean of those of several."""
+    """The tangent at the extreme, or the mean of the tangents if there are several."""
     x, dims, keep = call['x'], call['dims'], call['keepdim']
     here = ops['equal'](x, call.y if keep or x.ndim == 0 else call.run(keepdim=True))
     picked = ops['where'](here, call.tangent('x'), 0)
@@ -54,14 +54,14 @@ def log_softmax(call):
 
 @rule('sort', 'topk', 'cummax', 'cummin')
 def places(call):
-    """The tangents where the values came from."""
+    """The tangents at the places from which the values came."""
     t = call.tangent('x')
     return ops['gather'](t, call['dim'], call.results[1]), None
 
 
 @rule('max_pool', 'adaptive_max_pool')
 def max_pool(call):
-    """Places are counted in the plane behind (N, C)."""
+    """Places are counted within the plane, the dimensions after (N, C)."""
     places = call.results[1]
     flat = ops['flatten'](call.tangent('x'), 2, -1)
     return ops['reshape'](ops['gather'](flat, 2, ops['flatten'](places, 2, -1)), places.shape), None

@@ -1,4 +1,4 @@
-"""Ops that gradients are made of, where the gradient that comes in differs from entry to entry: Jacobians by one backward pass."""
+"""Ops of which gradients are made, for incoming gradients that differ between entries: Jacobians by one backward pass."""
 from .._core import ops
 from .call import expanded, one_by_one, rule, unsqueezed
 from .picking import _arange
@@ -69,7 +69,7 @@ def layer_norm_backward(call):
 
 @rule('add_layer_norm_backward')
 def add_layer_norm_backward(call):
-    """Of the norm of the sum, and what arrives at the sum itself."""
+    """The gradient of the norm of the sum, plus what arrives at the sum itself."""
     gx, *parameters = layer_norm_backward(call.of('layer_norm_backward', {'x': 'sum'}))
     return (gx + call.whole('gsum') if call.has('gsum') else gx, *parameters)
 
@@ -88,7 +88,7 @@ def group_norm_backward(call):
 
 @rule('batch_norm_backward')
 def batch_norm_backward(call):
-    """Each entry has channels of its own."""
+    """Each entry has its own channels."""
     size = call.size
     each = {name: folded(call.whole(name)) for name in ('mean', 'rstd', 'weight') if call.has(name)}
     gx, *others = call.run(g=as_channels(call.whole('g')), x=as_channels(call.whole('x')), **each)
@@ -97,12 +97,12 @@ def batch_norm_backward(call):
 
 @rule('nll_loss_backward')
 def nll_loss_backward(call):
-    """It is linear in g."""
+    """The op is linear in g."""
     if any(call.is_batch(name) for name in ('log_probs', 'target', 'weight', 'total_weight')):
         return one_by_one(call)
     g = call['g']
     unit = call.run(g=ops['full'](g.shape[1:], 1, g.dtype, g.device))
-    if call['reduction'] == 'none':  # a gradient for each target: the classes are last, or behind the examples
+    if call['reduction'] == 'none':  # a gradient for each target: the classes come last, or after the examples
         g = unsqueezed(g, 1 if call.rank('target') == 0 else 2)
     else:
         g = unsqueezed(g, 1, unit.ndim)

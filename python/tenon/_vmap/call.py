@@ -4,7 +4,7 @@ import warnings
 from .. import _core
 from .._core import Tensor, ops
 
-# What computes an op on whole batches, by its name: rule(call) -> a tensor or a tuple of them, with the batch in front.
+# By the name of an op, its rule for whole batches: rule(call) -> a tensor or a tuple of them, with the batch as first dimension.
 RULES = {}
 
 
@@ -26,7 +26,7 @@ _parameters = {}
 
 
 def op_of(name):
-    """The op of a name, those of plugins included."""
+    """The op of that name, ops of plugins included."""
     found = ops.get(name) or _of_plugins.get(name)
     if found is None:
         _of_plugins[name] = found = _core.op(name)
@@ -48,7 +48,7 @@ def unsqueezed(x, dim, count=1):
 
 
 def moved(x, source, destination):
-    """x with a dimension at another place; both count from the front."""
+    """x with a dimension moved to another position; both count from the front."""
     if source == destination:
         return x
     order = [d for d in range(x.ndim) if d != source]
@@ -62,7 +62,7 @@ def expanded(x, size):
 
 
 class NamedCall:
-    """One call of an op, whose arguments go by name."""
+    """A call of an op whose arguments are found by name."""
 
     def __init__(self, name, args):
         self.name, self.args = name, args
@@ -80,7 +80,7 @@ class NamedCall:
         return name in self._at and self[name] is not None
 
     def run(self, **changed):
-        """The op with other values for some arguments."""
+        """Runs the op with other values for some arguments."""
         args = list(self.args)
         for name, value in changed.items():
             args[self._at[name]] = value
@@ -88,14 +88,15 @@ class NamedCall:
 
 
 class Call(NamedCall):
-    """One call of an op in which something differs from entry to entry. Arguments go by name; tensors that do have the batch in front."""
+    """A call of an op with tensors that differ between entries. Arguments are found by name; those tensors have the batch as first
+    dimension."""
 
     def __init__(self, name, args, marks, size, randomness):
         super().__init__(name, args)
         self.marks, self.size, self.randomness = marks, size, randomness
 
     def is_batch(self, name):
-        """Whether a tensor, or one of a list of them, differs from entry to entry."""
+        """Whether a tensor, or one of a list of them, differs between entries."""
         mark = self.marks[self._at[name]]
         return any(mark) if isinstance(mark, list) else mark
 
@@ -119,14 +120,14 @@ class Call(NamedCall):
         return [x if x is None or mark else expanded(x, self.size) for x, mark in zip(self.args[at], self.marks[at])]
 
     def of(self, name, renamed, **batches):
-        """The call of another op with this one's arguments, some of them under other names, and batches in place of some."""
+        """The call of another op with this call's arguments, some of them renamed, and batches in place of some."""
         sources = [renamed.get(parameter, parameter) for parameter in places_of(name)]
         args = [batches.get(source, self.args[self._at[source]]) for source in sources]
         marks = [source in batches or self.marks[self._at[source]] for source in sources]
         return Call(name, args, marks, self.size, self.randomness)
 
     def dim(self, dim, rank):
-        """A dimension of one entry, counted from the front."""
+        """A dimension of an entry, counted from the front."""
         if not -max(rank, 1) <= dim < max(rank, 1):
             raise IndexError(f'[{self.name}] dim {dim} is out of range for rank {rank}')
         return dim % max(rank, 1)
@@ -155,6 +156,6 @@ def one_by_one(call):
 
 @rule('nonzero', 'masked_select', 'unique')
 def refused(call):
-    """Results whose shape depends on elements."""
+    """An error for results whose shape depends on elements."""
     raise RuntimeError(f'[vmap] the shape that {call.name} gives depends on elements, which differ from entry to entry: '
                        'use where() with a mask')

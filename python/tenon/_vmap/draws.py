@@ -1,9 +1,9 @@
-"""Ops that draw random numbers: an error, other numbers for each entry, or the same."""
+"""Ops that draw random numbers: an error, different numbers for each entry, or the same."""
 from .._core import ops
 from .call import Same, rule
 from .elementwise import elementwise
 
-# Ops that a level sees whether or not they have entries among their arguments.
+# Ops that a level sees even if none of their arguments is a batch.
 DRAWS = ['uniform', 'normal', 'randint', 'randperm', 'bernoulli', 'dropout_mask', 'dropout']
 
 

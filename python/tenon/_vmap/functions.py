@@ -1,4 +1,4 @@
-"""Functions with a gradient of their own, inside vmap."""
+"""Functions with custom gradients, inside vmap."""
 import contextlib
 import types
 
@@ -15,7 +15,7 @@ def _knowing(tensors):
 
 
 def record(name, backward, inputs, outputs):
-    """Outputs whose history leads to the inputs through backward, which gets and gives entries, also when the vmap has ended."""
+    """Outputs with a history that leads to the inputs through backward, which sees entries even after the vmap has ended."""
     levels = _knowing([*inputs, *outputs])
     ends = [_down(y, levels) for y in outputs]
 
@@ -32,7 +32,7 @@ def record(name, backward, inputs, outputs):
 
 
 def by_own_rule(rule, args, kwargs):
-    """(what a Function's own vmap() gives,) for arguments with entries of the newest level that knows one; None: there are none."""
+    """(results of a Function's own vmap(),) for arguments with entries of the newest level that knows one; None if there are none."""
     levels = _knowing([x for x in args if isinstance(x, Tensor)])
     if not levels:
         return None

@@ -18,10 +18,10 @@ def _marked(mark):
 
 
 def _compute(size, randomness, name, args, marks, targets):
-    """What the extension asks a level: the results of an op, of which entries are known by their whole batches."""
+    """Called by the extension: the results of an op, computed from the whole batches of its entries."""
     call = Call(name, args, marks, size, randomness)
     if not any(map(_marked, marks)) and name not in DRAWS:
-        found = Same((call.run(),))  # only what is written to is a batch
+        found = Same((call.run(),))  # only the tensor that is written to is a batch
     else:
         found = RULES.get(name, one_by_one)(call)
     results = [found] if isinstance(found, Tensor) else list(found)
@@ -43,7 +43,7 @@ class Level:
     is_batch = True
 
     def __init__(self, size, randomness='error', of_seeds=False):
-        """of_seeds: what the level's function computes is the same for all entries, and only seeds or tangents differ."""
+        """of_seeds: the level's function computes the same for all entries, and only seeds or tangents differ."""
         self.size, self.randomness, self.of_seeds = size, randomness, of_seeds
         self._batch = _core._Batch(functools.partial(_compute, size, randomness), DRAWS)
 
@@ -65,7 +65,7 @@ class Level:
         return self._batch.whole(x)
 
     def whole(self, x):
-        """The batch of an entry; a tensor that is the same for all entries as often as there are some."""
+        """The batch of an entry; a tensor that is the same for all entries is repeated for each."""
         found = self.find(x)
         return expanded(x, self.size) if found is None else found
 
@@ -93,7 +93,7 @@ def _leaf(x):
 def leaf(x):
     """A tensor with the elements of x whose gradient can be asked for; keeps the history of x for outer gradients.
 
-    Inside vmap it belongs to each entry alone, also where x is the same for all.
+    Inside vmap each entry has its own, even if x is the same for all.
     """
     known = _of_values()
     if not known:
@@ -105,9 +105,9 @@ def leaf(x):
 
 
 def gradient(outputs, inputs, seeds, retain, create, unused):
-    """As _core._gradient, of what may stand for the entries of batches."""
+    """Like _core._gradient, for tensors that may stand for entries of batches."""
     levels = _of_values()
-    # A level that knows the seeds alone goes through the backward pass: many of them at once.
+    # A level that knows only the seeds goes through the backward pass with many of them at once.
     while levels and not any(levels[-1].find(x) is not None for x in [*outputs, *inputs]):
         levels.pop()
     if not levels:
@@ -140,7 +140,7 @@ def levels_above(levels):
 
 
 def seed_of(seed, levels, through):
-    """A seed for what is behind entries; the levels above that know it alone keep it as theirs."""
+    """A seed for the tensor behind entries; the levels above, if only they know the seed, keep it."""
     known = [level for level in through if level.find(seed) is not None]
     for level in reversed(known):
         seed = level.find(seed)
@@ -156,7 +156,7 @@ def seed_of(seed, levels, through):
 
 
 def entry_of(gradient, levels, through):
-    """The other way round."""
+    """The inverse of seed_of()."""
     known = []
     for level in reversed(through):
         found = level.find(gradient)
@@ -169,7 +169,7 @@ def entry_of(gradient, levels, through):
 
 
 def unit_rows(y, first, last):
-    """Rows first … last − 1 of the unit matrix, each in the shape of y: seeds for a Jacobian."""
+    """Rows first … last − 1 of the unit matrix, each in the shape of y, as seeds for a Jacobian."""
     n = y.numel()
     rows = ops['reshape'](ops['arange'](first, last, 1, _core.int64, y.device), (-1, 1))
     unit = ops['equal'](rows, ops['arange'](0, n, 1, _core.int64, y.device))
@@ -177,7 +177,7 @@ def unit_rows(y, first, last):
 
 
 def gradients_of_rows(outputs, inputs, seeds, retain, create, unused):
-    """Gradients for many seeds by one backward pass: seeds, and what comes back, have a dimension in front; None for what is not used."""
+    """Gradients for many seeds in one backward pass: seeds and gradients have an extra first dimension; None for unused inputs."""
     level = Level(next(seed.shape[0] for seed in seeds if seed is not None), 'different')
     with level:
         entries = [None if seed is None else level.entry(seed) for seed in seeds]

@@ -1,4 +1,4 @@
-"""Losses: a value for each element or row, then the mean or the sum of one entry."""
+"""Losses: a value for each element or row, then the mean or the sum over one entry."""
 from .._core import ops
 from .call import one_by_one, op_of, rule
 from .elementwise import aligned
@@ -6,7 +6,7 @@ from .windows import folded, unfolded
 
 
 def reduced(call, y, rank, total=None):
-    """y, of entries of this rank, by the call's reduction; `total` is what a mean is divided by."""
+    """y, for entries of this rank, reduced as the call asks; `total` is what a mean divides by."""
     how, dims = call['reduction'], tuple(range(1, rank + 1))
     if how == 'none':
         return y
@@ -30,7 +30,7 @@ def elementwise_loss(call):
 
 
 def _weights(call, target, classes):
-    """The weight of each target; 0 where it is ignored."""
+    """The weight of each target; 0 if it is ignored."""
     counts = ops['not_equal'](target, call['ignore_index'])
     weight = call['weight']
     if weight is None:
@@ -60,7 +60,7 @@ def nll_loss(call):
 
 @rule('cross_entropy')
 def cross_entropy(call):
-    """By rows, whose mean is weighted as the targets are."""
+    """By rows, with a mean weighted by the targets' weights."""
     if call.is_batch('weight'):
         return one_by_one(call)
     if call.rank('target') == call.rank('logits'):

@@ -1,4 +1,4 @@
-"""Elements by index."""
+"""Elements picked by index."""
 from .._core import ops
 from .call import moved, rule, unsqueezed
 
@@ -100,7 +100,7 @@ def embedding_bag(call):
     if call.is_batch('weight'):
         rows = weight.shape[1]
         moved_index = index + entries * rows
-        # Padding is that of the first entry.
+        # The padding index is that of the first entry.
         index = moved_index if padding is None else ops['where'](ops['equal'](index, padding % rows), padding % rows, moved_index)
         weight = ops['reshape'](weight, (-1, weight.shape[2]))
     more = {'per_sample_weights': ops['reshape'](call.whole('per_sample_weights'), (-1,))} if call['per_sample_weights'] is not None else {}
@@ -111,7 +111,7 @@ def embedding_bag(call):
 
 
 def _picks(call):
-    """(dimensions of x that are picked from, for each of them an index, whether it is a batch); masks become positions."""
+    """(dimensions of x to pick from, an index for each of them, whether x is a batch); masks become positions."""
     found, dim = [], 0
     for index, mark in zip(call['indices'], call.marks[call.place('indices')]):
         if index is None:
@@ -130,7 +130,7 @@ def _picks(call):
 
 
 class _Picked:
-    """The parts of an indexing with the picked dimensions behind the batch: x (B, picked…, others…)."""
+    """The parts of an indexing, with the picked dimensions moved behind the batch: x (B, picked…, others…)."""
 
     def __init__(self, call):
         picks = _picks(call)
@@ -142,18 +142,18 @@ class _Picked:
         self.rank = max(index.ndim - mark for _, index, mark in picks)
         rows = _arange(call.size, x.device, self.rank + 1)
         self.indices = [rows, *(unsqueezed(index, 1, self.rank - (index.ndim - 1)) if mark else index for _, index, mark in picks)]
-        # Adjacent picks leave their dimensions where they were, others put them first.
+        # Adjacent picks leave their dimensions in place, others put them first.
         adjacent = where == list(range(where[0], where[0] + len(where)))
         self.before = where[0] if adjacent else 0
 
     def arranged(self, y):
-        """A result (B, index…, others…) as entries have it."""
+        """A result (B, index…, others…) in the order that entries have."""
         order = list(range(y.ndim))
         index, others = order[1:1 + self.rank], order[1 + self.rank:]
         return ops['permute'](y, [0, *others[:self.before], *index, *others[self.before:]])
 
     def back(self, y):
-        """Of the shape of self.x as that of the call's x."""
+        """A tensor of the shape of self.x, in the order of the call's x."""
         return ops['permute'](y, sorted(range(len(self.order)), key=lambda d: self.order[d]))
 
 

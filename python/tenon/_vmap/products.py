@@ -1,4 +1,4 @@
-"""Products of matrices, and what works on batches of matrices by itself."""
+"""Matrix products, and ops that handle batches of matrices by themselves."""
 from .._core import ops
 from .call import one_by_one, rule, unsqueezed
 from .elementwise import aligned
@@ -7,7 +7,7 @@ _LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 
 def _matrix(call, name, behind):
-    """An operand whose entries are matrices at least: of a vector a row or, with a dimension behind, a column."""
+    """An operand whose entries are at least matrices: a vector becomes a row or, with a dimension appended, a column."""
     x = call[name]
     return unsqueezed(x, x.ndim - 1 + behind) if call.rank(name) == 1 else x
 
@@ -18,7 +18,7 @@ def matmul(call):
     if 0 in ranks:
         raise ValueError('[matmul] a tensor of rank 0: use mul')
     if ranks[1] == 2 and not call.is_batch('y'):
-        return call.run()  # rows of a batch by one matrix
+        return call.run()  # the rows of a batch by one matrix
     x, y = _matrix(call, 'x', 0), _matrix(call, 'y', 1)
     rank = max(x.ndim - call.is_batch('x'), y.ndim - call.is_batch('y'))
     if call.is_batch('x'):
@@ -32,7 +32,7 @@ def matmul(call):
 
 
 def _by_own_matrix(call, weight):
-    """x·weightᵀ, each entry's rows by its own matrix."""
+    """x·weightᵀ, the rows of each entry by its own matrix."""
     x = call['x']
     rows = x if call.rank('x') > 1 else unsqueezed(x, x.ndim - 1)
     lead = rows.ndim - call.is_batch('x') - 2
@@ -82,7 +82,7 @@ def linear_packed(call):
 
 @rule('linear_w8a8', 'linear_integer')
 def linear_of_bytes(call):
-    """Weights that differ between entries have no product of their own."""
+    """There is no product for weights that differ between entries."""
     if any(call.is_batch(name) for name in ('packed', 'scale', 'x_range', 'weight') if call.has(name)):
         return one_by_one(call)
     return _with_bias(call, call.run(bias=None)) if call.has('bias') and call.is_batch('bias') else call.run()
@@ -129,7 +129,7 @@ def one_hot(call):
 
 
 def _folded_mask(call, batch):
-    """The mask of attention, its entries and examples in one dimension."""
+    """The mask of attention with entries and examples as one dimension."""
     mask = call['mask']
     if mask is not None:
         mask = call.whole('mask')
@@ -140,7 +140,7 @@ def _folded_mask(call, batch):
 
 @rule('attention', 'attention_backward', 'attention_packed', 'attention_packed_backward')
 def attention(call):
-    """Entries and examples are one dimension."""
+    """Treats entries and examples as one dimension."""
     names = [name for name in ('g', 'q', 'k', 'v', 'qkv', 'y', 'lse', 'glse') if call.has(name)]
     flat = {name: ops['reshape'](call.whole(name), (-1, *call.shape(name)[1:])) for name in names}
     batch = call.shape('qkv' if call.has('qkv') else 'q')[0]

@@ -1,4 +1,4 @@
-"""What goes along a sequence, (T, N, …): entries go into N."""
+"""Ops that walk along a sequence, (T, N, …): entries become part of N."""
 from .._core import ops
 from .call import one_by_one, rule
 from .windows import as_channels, folded, from_channels, unfolded
@@ -16,7 +16,7 @@ def lstm(call):
 
 
 def _by_steps(call):
-    """The layer's definition, where each entry has a weight of its own."""
+    """The layer by its definition, for entries with weights of their own."""
     x, h, c = (call.whole(name) for name in ('x', 'h0', 'c0'))
     weight, width, steps = ops['transpose'](call['weight'], 1, 2), h.shape[2], x.shape[1]
     if steps == 0:

@@ -6,7 +6,7 @@ from .call import rule, unsqueezed
 @rule('sum', 'prod', 'min', 'max', 'mean', 'var', 'std', 'logsumexp', 'norm', 'any', 'all', 'count_nonzero')
 def reduction(call):
     rank, dims = call.rank('x'), call['dims']
-    if rank == 0:  # one element is reduced along a dimension of its own
+    if rank == 0:  # an element is reduced along a dimension of its own
         return call.run(x=unsqueezed(call['x'], 1), dims=(1,), keepdim=False)
     return call.run(dims=tuple(call.dim(d, rank) + 1 for d in (range(rank) if dims is None else dims)))
 
@@ -23,7 +23,7 @@ def position(call):
 @rule('cumsum', 'cumprod', 'cummax', 'cummin', 'softmax', 'log_softmax', 'softmax_backward', 'log_softmax_backward', 'sort', 'argsort',
       'topk')
 def along(call):
-    """What keeps the dimension."""
+    """Ops that keep the dimension."""
     names = [name for name in ('g', 'y', 'x') if call.has(name)]
     rank, wholes = call.rank(names[0]), {name: call.whole(name) for name in names}
     if rank:

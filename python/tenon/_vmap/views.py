@@ -1,4 +1,4 @@
-"""Views, and what copies elements to other places by dimension."""
+"""Views, and ops that move elements by dimension."""
 import math
 
 from .._core import ops
@@ -98,7 +98,7 @@ def roll(call):
 
 @rule('pad', 'pad_backward')
 def pad(call):
-    return call.run()  # sizes of padding count from the last dimension
+    return call.run()  # pads count from the last dimension
 
 
 @rule('repeat', 'tile')

@@ -1,4 +1,4 @@
-"""Convolutions, pools and norms, of x (N, C, spatial…): entries go into N, or into C where something of each channel differs."""
+"""Convolutions, pools and norms of x (N, C, spatial…): entries become part of N, or of C if the channels' parameters differ."""
 from .._core import ops
 from .call import moved, rule, unsqueezed
 
@@ -9,7 +9,7 @@ def folded(x):
 
 
 def unfolded(x, size):
-    """The other way round."""
+    """The inverse of folded()."""
     return ops['reshape'](x, (size, x.shape[0] // size, *x.shape[1:]))
 
 
@@ -38,7 +38,7 @@ def convolution(call):
 
 
 def _of_channels(x, rank):
-    """(B, C) against results (B, N, C, …)."""
+    """(B, C) shaped to broadcast with results (B, N, C, …)."""
     return unsqueezed(unsqueezed(x, 1), 3, rank - 3)
 
 
@@ -54,7 +54,7 @@ def grid_sample(call):
 
 
 def _scaled(call, y, shape):
-    """y by each entry's weight, plus its bias, which have dimensions `shape` of y's."""
+    """y times each entry's weight, plus its bias; both have dimensions `shape` of y's."""
     for name in ('weight', 'bias'):
         if call.has(name):
             factor = ops['reshape'](call.whole(name), (call.size, *shape))
@@ -75,7 +75,7 @@ def layer_norm(call):
 
 @rule('add_layer_norm')
 def add_layer_norm(call):
-    """The sum, and the norm of it."""
+    """The sum, and its norm."""
     total = call.whole('x') + call.whole('residual')
     y, mean, rstd = layer_norm(call.of('layer_norm', {}, x=total))
     return y, total, mean, rstd
@@ -93,7 +93,7 @@ def group_norm(call):
 
 @rule('batch_norm')
 def batch_norm(call):
-    """Each entry has channels of its own."""
+    """Each entry has its own channels."""
     size = call.size
     each = {name: folded(call.whole(name)) for name in ('weight', 'bias', 'running_mean', 'running_var') if call.has(name)}
     y, *rest = call.run(x=as_channels(call.whole('x')), **each)

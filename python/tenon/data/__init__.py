@@ -1,4 +1,4 @@
-"""Datasets and the loader that makes batches of them."""
+"""Datasets, and the loader that makes batches of them."""
 from .collate import default_collate
 from .dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split
 from .idx import FashionMNIST, read_idx

@@ -1,10 +1,10 @@
-"""Examples of equal shapes as one batch."""
+"""Makes a batch of examples of equal shapes."""
 import tenon
 from .._core import Tensor, ops
 
 
 def default_collate(examples):
-    """Tensors and arrays are stacked, numbers become a tensor, text stays a list; tuples and dicts go field by field.
+    """Stacks tensors and arrays, makes a tensor of numbers, and keeps text as a list; tuples and dicts are collated field by field.
 
     >>> x, label = tenon.data.default_collate([(tenon.zeros(2), 1), (tenon.ones(2), 0)])
     >>> x.shape, label.tolist()

@@ -1,4 +1,4 @@
-"""Datasets: numbered examples, such as (image, label)."""
+"""Datasets of numbered examples, such as (image, label)."""
 import bisect
 import itertools
 import types
@@ -12,7 +12,7 @@ _index_select = ops['index_select']
 class Dataset:
     """Derive and write `__len__` and `__getitem__`.
 
-    Write `batch(indices)` too where many examples come cheaper at once: it gets a list, a range or an int64 Tensor, and returns
+    Also write `batch(indices)` if many examples are cheaper to fetch at once: it gets a list, a range or an int64 Tensor, and returns
     the finished batch.
 
     >>> class Squares(tenon.data.Dataset):
@@ -25,7 +25,7 @@ class Dataset:
     """
 
     batch = None
-    __class_getitem__ = classmethod(types.GenericAlias)  # Dataset[Tensor], in annotations
+    __class_getitem__ = classmethod(types.GenericAlias)  # Dataset[Tensor] in annotations
 
     def __getitem__(self, index):
         raise NotImplementedError(f'[{type(self).__name__}] has no examples: define __getitem__')
@@ -37,7 +37,7 @@ class Dataset:
 class IterableDataset(Dataset):
     """Examples that come one after another: derive and write `__iter__`.
 
-    Each worker of a loader goes through a copy of its own: let `__iter__` share the work by get_worker_info(), or every example
+    Each worker of a loader iterates over its own copy: let `__iter__` divide the work by get_worker_info(), otherwise every example
     comes once from each worker.
 
     >>> class Countdown(tenon.data.IterableDataset):
@@ -74,14 +74,14 @@ class ChainDataset(IterableDataset):
 
 
 def check_index(index, size):
-    """An index as one from 0 on, or an IndexError."""
+    """An index counted from 0, or an IndexError."""
     if not -size <= index < size:
         raise IndexError(f'[dataset] example {index} of {size}')
     return index + size if index < 0 else index
 
 
 class TensorDataset(Dataset):
-    """Rows of tensors that have the same number of them.
+    """The rows of tensors that all have the same number of rows.
 
     >>> pairs = tenon.data.TensorDataset(tenon.arange(6).reshape((3, 2)), tenon.tensor([7, 8, 9]))
     >>> [x.tolist() for x in pairs[1]]
@@ -105,7 +105,7 @@ class TensorDataset(Dataset):
     def __getitem__(self, index):
         if isinstance(index, int):
             index = check_index(index, len(self))
-        return tuple(x[index] for x in self.tensors)  # a slice, or a mask, gives rows
+        return tuple(x[index] for x in self.tensors)  # a slice or a mask selects rows
 
     def batch(self, indices):
         """The rows of `indices` as one tensor per field."""
@@ -160,7 +160,7 @@ class ConcatDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Datasets of one length side by side: an example is a tuple of theirs, or a dict where they are given by name.
+    """Datasets of one length side by side: an example is a tuple of theirs, or a dict if the datasets are given by name.
 
     >>> tenon.data.StackDataset(x=range(3), y='abc')[1]
     {'x': 1, 'y': 'b'}
@@ -197,7 +197,7 @@ def random_split(dataset, lengths, generator=None):
         if abs(sum(lengths) - 1) > 1e-6 or any(n < 0 for n in lengths):
             raise ValueError(f'[random_split] fractions {lengths} do not sum to 1')
         lengths = [int(total * n) for n in lengths]
-        for i in range(total - sum(lengths)):  # what rounding left, one each
+        for i in range(total - sum(lengths)):  # the rest from rounding, one each
             lengths[i % len(lengths)] += 1
     if sum(lengths) != total or any(n < 0 for n in lengths):
         raise ValueError(f'[random_split] lengths {lengths} do not sum to the {total} examples')

@@ -1,4 +1,4 @@
-"""IDX files (http://yann.lecun.com/exdb/mnist), plain or compressed by gzip, and Fashion-MNIST, which comes in them."""
+"""IDX files (http://yann.lecun.com/exdb/mnist), plain or gzipped, and Fashion-MNIST, which uses them."""
 import errno
 import os
 
@@ -11,8 +11,9 @@ from .dataset import TensorDataset
 def read_idx(path):
     """The tensor of an IDX file.
 
-    The file's header says how many bytes are unpacked; no more ever are. Raises tenon.IoError (an OSError) where the file
-    cannot be read or is none (a folder, a FIFO, a device), its FileNotFoundError where there is none, tenon.DataLossError where it is malformed or cut off.
+    Never unpacks more bytes than the file's header announces. Raises tenon.IoError (an OSError) if the file cannot be read or is not a
+    regular file (a folder, a FIFO, a device), FileNotFoundError if there is none, and tenon.DataLossError if it is malformed or
+    truncated.
     """
     return _core._read_idx(os.fsencode(present(path)))
 
@@ -20,8 +21,8 @@ def read_idx(path):
 class FashionMNIST(TensorDataset):
     """60,000 (or, train=False, 10,000) images of ten kinds of clothing: (image, label).
 
-    Images are float32 (1, 28, 28) from 0 to 1, labels int64. `root` is the folder of the four .gz files; Debian's package
-    dataset-fashion-mnist puts them where the default says.
+    Images are float32 (1, 28, 28) from 0 to 1, labels int64. `root` is the folder of the four .gz files; its default is where Debian's
+    package dataset-fashion-mnist puts them.
     """
 
     classes = ('T-shirt/top', 'trouser', 'pullover', 'dress', 'coat', 'sandal', 'shirt', 'sneaker', 'bag', 'ankle boot')

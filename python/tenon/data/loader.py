@@ -1,4 +1,4 @@
-"""Batches of a dataset, prepared ahead by worker processes, in an order that the seed decides."""
+"""Batches of a dataset, prepared ahead by worker processes, in an order that the seed determines."""
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ def _check_count(name, value, least, most=None):
 
 
 class _Cut:
-    """Batches of an order (a range, list or Tensor), cut when they are asked for."""
+    """The batches of an order (a range, list or Tensor), cut as they are needed."""
 
     def __init__(self, order, size, count):
         self.order, self.size, self.count = order, size, count
@@ -35,14 +35,14 @@ class _Cut:
 class DataLoader:
     """`for batch in loader`: every loop is an epoch, with its own order if shuffled.
 
-    Orders follow tenon.manual_seed(): each shuffled epoch takes a number of the default generator. With a `seed` they are
-    apart from it, and the seed and the number of the epoch (`set_epoch`) decide them.
+    Orders follow tenon.manual_seed(): each shuffled epoch takes a number from the default generator. With a `seed` they are independent
+    of it: the seed and the number of the epoch (`set_epoch`) determine them.
 
-    dataset: anything with len() and indices, or with a `batch` method (tenon.data.Dataset), or an IterableDataset. sampler:
-    indices in another order; batch_sampler: lists of indices. num_workers: processes that make batches ahead (0: they are made when asked for), each
-    `prefetch_factor` of them; in a worker Python's, NumPy's and Tenon's random numbers are seeded batch by batch. collate_fn:
-    makes a batch of a list of examples. timeout: seconds to wait for a worker, 0 for ever. An exception in a worker is raised
-    here, with the worker's traceback as its cause.
+    dataset: anything with len() and indices, or with a `batch` method (tenon.data.Dataset), or an IterableDataset. sampler: indices in
+    another order; batch_sampler: lists of indices. num_workers: how many processes make batches ahead, `prefetch_factor` each (0:
+    batches are made on demand); workers seed the random numbers of Python, NumPy and Tenon for each batch. collate_fn: makes a batch of
+    a list of examples. timeout: seconds to wait for a worker, 0 for ever. An exception in a worker is raised here, with the worker's
+    traceback as its cause.
 
     >>> data = tenon.data.TensorDataset(tenon.arange(5))
     >>> [x.tolist() for x, in tenon.data.DataLoader(data, batch_size=2)]

@@ -1,4 +1,4 @@
-"""In which order examples come."""
+"""The order of examples."""
 import tenon
 from .._core import Tensor, ops
 
@@ -6,7 +6,7 @@ _MASK = (1 << 64) - 1
 
 
 def mix(*numbers):
-    """One seed out of several numbers: SplitMix64 (Steele et al. 2014)."""
+    """One seed made of several numbers: SplitMix64 (Steele et al. 2014)."""
     z = 0
     for number in numbers:
         z = (z ^ (number & _MASK)) + 0x9e3779b97f4a7c15 & _MASK
@@ -17,12 +17,12 @@ def mix(*numbers):
 
 
 def draw_seed():
-    """A seed that tenon.manual_seed() decides: each call takes the next number of the default generator."""
+    """A seed that tenon.manual_seed() determines: each call takes the next number of the default generator."""
     return ops['randint']((), 0, 2**63 - 1, tenon.int64).item()
 
 
 def epoch_generator(seed, epoch):
-    """What an epoch draws from: of a seed its own numbers, without one the next of the default generator."""
+    """The generator of an epoch: with a seed it has its own numbers, otherwise it takes the next of the default generator."""
     return tenon.Generator(draw_seed() if seed is None else mix(seed, epoch))
 
 
@@ -40,8 +40,8 @@ class SequentialSampler:
 
 
 class RandomSampler:
-    """Every example once; each pass has an order of its own. A seed decides the orders by the number of the pass; without one
-    they follow tenon.manual_seed()."""
+    """Every example once, in a new order for each pass. With a seed the number of the pass determines the order; without one the
+    orders follow tenon.manual_seed()."""
 
     def __init__(self, dataset, seed=None):
         self.dataset, self.seed, self.epoch = dataset, seed, 0
@@ -60,8 +60,8 @@ class RandomSampler:
 
 
 class WeightedRandomSampler:
-    """`num_samples` examples, each drawn with a probability in proportion to its weight, with replacement. Without a
-    seed they follow tenon.manual_seed()."""
+    """`num_samples` examples, each drawn with a probability proportional to its weight, with replacement. Without a seed they follow
+    tenon.manual_seed()."""
 
     def __init__(self, weights, num_samples, seed=None):
         values = weights.tolist() if isinstance(weights, Tensor) else list(weights)

@@ -1,8 +1,8 @@
-"""Processes that make batches: forked for an epoch, they see the dataset as it is, and hand tensors over in shared memory.
+"""Processes that make batches: forked for an epoch, they see the dataset as it is, and pass tensors on in shared memory.
 
-Batch k is made by worker k mod n, and is asked for in order, so the order never depends on timing. What asks for it says which
-examples it is of, so an order may go on for ever. A worker writes the elements into memory of its own, which has no name, and passes
-its descriptor over a socket: nothing is left behind, however it ends.
+Worker k mod n makes batch k, and batches are requested in order, so the order never depends on timing. Each request names its examples,
+so an order may be endless. A worker writes the elements into anonymous memory of its own and passes the descriptor over a socket, so
+nothing is left behind, however it ends.
 """
 import errno
 import os
@@ -24,7 +24,7 @@ from .. import _core
 from .._core import Tensor, ops
 from .sampler import mix
 
-_HEAD = struct.Struct('<Q')  # bytes of the message
+_HEAD = struct.Struct('<Q')  # the message's length in bytes
 _ALIGN = 64
 _live = weakref.WeakSet()
 
@@ -52,7 +52,7 @@ class _Remote(Exception):
 
 
 class _Slot:
-    """Stands for a tensor in a message: where its elements lie."""
+    """Stands for a tensor in a message: says where its elements are."""
 
     def __init__(self, dtype, shape, begin, nbytes):
         self.dtype, self.shape, self.begin, self.nbytes = dtype, shape, begin, nbytes
@@ -79,7 +79,7 @@ def _shared_file():
 def _bytes_of(x):
     try:
         return memoryview(x).cast('B')
-    except (BufferError, TypeError, ValueError):  # bfloat16, or no elements
+    except (BufferError, TypeError, ValueError):  # bfloat16, or not elements at all
         return x.tobytes()
 
 
@@ -127,7 +127,7 @@ def _receive_exactly(channel, size):
 
 
 def _take(file, slot):
-    """A tensor of its own out of the shared memory; one that kept the mapping would keep a descriptor open, too."""
+    """A separate tensor copied out of the shared memory; keeping the mapping would keep a descriptor open as well."""
     x = _core._empty(slot.shape, slot.dtype)
     if slot.nbytes == 0:
         return x
@@ -155,7 +155,7 @@ def _receive(channel) -> Any:
         length, = _HEAD.unpack(head)
         value = pickle.loads(_receive_exactly(channel, length))
         file = files[0] if files else -1
-        made = {}  # a tensor that comes twice stays one
+        made = {}  # a tensor that occurs twice stays one
 
         def take(slot):
             if id(slot) not in made:
@@ -175,11 +175,11 @@ def _seed(seed):
 
 
 def _describe(error):
-    """An exception in a form that a message can hold."""
+    """An exception in a form that fits into a message."""
     text = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:  # of a kind that does not pickle
+    except Exception:  # of a kind that cannot be pickled
         error = RuntimeError(f'{type(error).__name__}: {error}')
     return error, text
 
@@ -188,7 +188,7 @@ _END = object()
 
 
 def _ask(channel, k, batch):
-    """Sends for a batch; what is long goes through memory, or both ends might wait for room in the socket."""
+    """Requests a batch. Long requests go through shared memory; otherwise both ends might wait for room in the socket."""
     message = pickle.dumps((k, batch))
     _send(channel, message if len(message) < 4096 else _core._from_bytes(message, tenon.uint8, (len(message),)))
 
@@ -199,7 +199,7 @@ def _asked(channel):
 
 
 def _maker(number, streams, make, seed):
-    """What makes batch k in a worker, or _END."""
+    """The function that makes batch k in a worker, or _END."""
     stream = None
 
     def of_stream(k, batch):
@@ -210,16 +210,16 @@ def _maker(number, streams, make, seed):
         return next(stream, _END)
 
     def of_batch(k, batch):
-        _seed(mix(seed, k))  # the same whichever worker makes it
+        _seed(mix(seed, k))  # the same for every worker
         return make(batch)
     return of_stream if streams else of_batch
 
 
 def _work(channel, number, count, streams, make, seed, init, dataset):
-    """The life of a worker: a value for each message that comes."""
+    """The main loop of a worker: one value for each message."""
     global _info
     _info = WorkerInfo(number, count, mix(seed, number), dataset)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # left to the parent
     try:
         if init is not None:
             init(number)
@@ -243,9 +243,9 @@ def _work(channel, number, count, streams, make, seed, init, dataset):
 
 
 def _stop(owner, pids, channels):
-    """Ends workers: closing the sockets tells them, and those that do not listen are killed."""
+    """Ends workers: closing the sockets tells them, and those that do not react are killed."""
     if os.getpid() != owner:
-        return  # a copy in a child: they are not its workers
+        return  # a copy in a child process, which does not own the workers
     for channel in channels:
         channel.close()
     channels.clear()
@@ -267,7 +267,7 @@ def _stop(owner, pids, channels):
 
 
 def _at_most(count, batches):
-    """How many workers have something to do."""
+    """How many workers have anything to do."""
     try:
         return min(count, len(batches))
     except TypeError:  # it has no end, or does not know it
@@ -277,8 +277,8 @@ def _at_most(count, batches):
 class Epoch:
     """An iterator over batches that worker processes make ahead.
 
-    make(b) of the k-th of `batches`, an iterable, gives batch k; where it is None, each worker goes through make() on its own, and
-    they take turns.
+    make(b) makes batch k from the k-th entry b of `batches`, an iterable. If `batches` is None, each worker iterates over make() on its
+    own, and they take turns.
     """
 
     def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0, dataset=None):
@@ -310,13 +310,13 @@ class Epoch:
         code = 1
         try:
             ours.close()
-            for epoch in list(_live):  # or its workers would not notice when the parent ends
+            for epoch in list(_live):  # otherwise its workers would not notice when the parent ends
                 for channel in epoch._channels:
                     channel.close()
             _work(theirs, number, count, self._batches is None, make, seed, init, self._dataset)
             code = 0
         except (BrokenPipeError, ConnectionResetError):
-            code = 0  # the loop was left early
+            code = 0  # the loop ended early
         except BaseException:
             traceback.print_exc()
         finally:
@@ -330,7 +330,7 @@ class Epoch:
         batch = None if self._batches is None else next(self._batches, _END)
         try:
             if batch is _END:
-                self._channels[number].shutdown(socket.SHUT_WR)  # it ends when it has made what it was asked for
+                self._channels[number].shutdown(socket.SHUT_WR)  # it ends once it has made what was requested
                 return
             self._asked += 1
             _ask(self._channels[number], self._asked - 1, batch)
@@ -364,7 +364,7 @@ class Epoch:
         raise StopIteration
 
     def _receive(self, number):
-        """What a worker sends next."""
+        """The next message from a worker."""
         channel = self._channels[number]
         channel.settimeout(self._timeout or None)
         try:
@@ -374,7 +374,7 @@ class Epoch:
             raise TimeoutError(f'[DataLoader] worker {number} gave no batch within {self._timeout} s') from None
         except (EOFError, ConnectionResetError):
             raise RuntimeError(self._obituary(number)) from None
-        except BaseException:  # such as KeyboardInterrupt, in the middle of a message
+        except BaseException:  # such as KeyboardInterrupt in the middle of a message
             self.close()
             raise
 

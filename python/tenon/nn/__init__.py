@@ -28,4 +28,4 @@ __all__ = ['AdaptiveAvgPool', 'AdaptiveAvgPool1d', 'AdaptiveAvgPool2d', 'Adaptiv
            'ParameterList', 'QuantizedLinear', 'RMSNorm', 'ReLU', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'Softmax',
            'Softplus', 'Tanh', 'Unflatten', 'Upsample', 'functional', 'init']
 
-__getattr__ = others(__name__)  # those of PyTorch besides
+__getattr__ = others(__name__)  # PyTorch's other names

@@ -1,4 +1,4 @@
-"""Checks that layers share: errors name the class, the argument, the value and what is taken, as those of C++ do."""
+"""Checks that layers share. As in C++, errors name the class, the argument, the value and what is accepted."""
 from .._core import Tensor
 from .._errors import InvalidArgumentError
 
@@ -19,7 +19,7 @@ def check_size(where, name, value, least=0):
 
 
 def check_sizes(where, name, value, least=0, dims=None):
-    """One integer, or a tuple of them: for `dims` dimensions where that is given, and then a tuple of so many."""
+    """An integer, or a tuple of them; with `dims` always a tuple, of that length."""
     many = isinstance(value, (tuple, list))
     each = tuple(value) if many else (value,) * (dims or 1)
     if dims is not None and len(each) not in (1, dims):
@@ -52,14 +52,14 @@ def check_positive(where, name, value):
 
 
 def check_part(where, name, value):
-    """A number from 0 to 1, both taken."""
+    """A number from 0 to 1, both included."""
     if not 0 <= check_number(where, name, value) <= 1:
         raise InvalidArgumentError(f'[{where}] {name} is {value}, must be 0 to 1')
     return value
 
 
 def check_between(where, name, value):
-    """A number from 0 to 1, neither taken."""
+    """A number between 0 and 1, both excluded."""
     if not 0 < check_number(where, name, value) < 1:
         raise InvalidArgumentError(f'[{where}] {name} is {value}, must be between 0 and 1')
     return value

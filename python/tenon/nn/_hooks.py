@@ -10,7 +10,7 @@ _NONE = types.MappingProxyType({})
 
 
 class RemovableHandle:
-    """What registering a hook returns; `remove()` takes the hook out again, as does leaving its scope."""
+    """Returned when a hook is registered; `remove()` removes the hook, and so does leaving its scope."""
 
     _numbers = itertools.count()
 
@@ -23,7 +23,7 @@ class RemovableHandle:
         hooks.update(later)
 
     def remove(self):
-        """Takes the hook out; a second call does nothing."""
+        """Removes the hook; a second call does nothing."""
         self._hooks.pop(self.id, None)
 
     def __enter__(self):
@@ -38,7 +38,7 @@ def _as_tuple(value):
 
 
 class _Passing(Function):
-    """Passes tensors through; their gradients go through a function."""
+    """Passes tensors through, and their gradients through a function."""
 
     @staticmethod
     def forward(ctx, seen, *tensors):
@@ -51,9 +51,9 @@ class _Passing(Function):
 
 
 def _through(seen, values):
-    """values, a tuple, with `seen` told the gradients of those that have one; whether any has.
+    """values, a tuple, such that `seen` receives the gradients of those that have one, and whether any has.
 
-    Told are 0 for other tensors, and None for what is no tensor.
+    It receives 0 for other tensors, and None for values that are no tensors.
     """
     if not is_grad_enabled():
         return values, False
@@ -75,7 +75,7 @@ def _through(seen, values):
 
 
 class _BackwardCall:
-    """One forward pass whose module has backward hooks: gradients of its results, then those of its arguments."""
+    """One forward pass of a module with backward hooks: gradients of its results, then those of its arguments."""
 
     def __init__(self, module):
         self.module, self.of_outputs, self.inputs_recorded, self.count = module, None, False, 0
@@ -115,15 +115,15 @@ class _BackwardCall:
 
 
 class Hooks(Tree):
-    """The part of Module that calls hooks; a module without any has one flag to look at.
+    """The part of Module that calls hooks; a module without any only checks one flag.
 
-    The second flag is for backward hooks and those that were registered with options.
+    The second flag is for backward hooks and hooks that were registered with options.
     """
 
     _hooked = _hooked_with_options = False
     _forward_hooks = _forward_pre_hooks = _backward_hooks = _backward_pre_hooks = _NONE
     _state_hooks = _state_pre_hooks = _load_hooks = _load_pre_hooks = _NONE
-    _hook_options = _NONE  # number of a hook: what it was registered with
+    _hook_options = _NONE  # by the number of a hook, its options
 
     def _register(self, kind, hook, prepend=False, **options):
         if not callable(hook):
@@ -149,22 +149,22 @@ class Hooks(Tree):
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
         """Calls hook(module, args, output) after forward; what it returns, if not None, replaces the output.
 
-        with_kwargs: hook(module, args, kwargs, output). prepend: before the hooks there are. always_call: also where forward
-        raised an error, with output None.
+        with_kwargs: hook(module, args, kwargs, output). prepend: before the existing hooks. always_call: even if forward raised an
+        error, with output None.
         """
         return self._register('_forward_hooks', hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Calls hook(module, args) before forward; what it returns, if not None, replaces the arguments.
 
-        with_kwargs: hook(module, args, kwargs), which returns None or (args, kwargs). prepend: before the hooks there are.
+        with_kwargs: hook(module, args, kwargs), which returns None or (args, kwargs). prepend: before the existing hooks.
         """
         return self._register('_forward_pre_hooks', hook, prepend, with_kwargs=with_kwargs)
 
     def register_full_backward_hook(self, hook, prepend=False):
         """Calls hook(module, grad_input, grad_output) when the gradients of forward's positional arguments are known.
 
-        Both are tuples, None standing for what is no tensor or has no gradient; what the hook returns, if not None, replaces
+        Both are tuples with None for values that are no tensors or have no gradient; what the hook returns, if not None, replaces
         grad_input.
         """
         return self._register('_backward_hooks', hook, prepend)
@@ -192,7 +192,7 @@ class Hooks(Tree):
         return result
 
     def _call_with_options(self, args, kwargs):
-        """The same, with backward hooks and hooks that were registered with options."""
+        """The same with backward hooks and with hooks that were registered with options."""
         called = set()
         try:
             return self._with_hooks(args, kwargs, called)

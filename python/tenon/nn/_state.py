@@ -22,12 +22,12 @@ def _shape(x):
 
 
 class Saving(Hooks):
-    """The part of Module that gives and takes a state."""
+    """The part of Module that saves and loads a state."""
 
     _version = 1
-    _may_be_missing = ()  # buffers that a strict load leaves as they are where an older state lacks them
+    _may_be_missing = ()  # buffers that a strict load leaves unchanged if an older state lacks them
 
-    # Giving ------------------------------------------------------------------------------------------------------------------
+    # Saving ------------------------------------------------------------------------------------------------------------------
 
     def state_dict(self, *, destination=None, prefix='', keep_vars=False):
         """Parameters and buffers by path, sharing their elements; without history unless keep_vars.
@@ -55,7 +55,7 @@ class Saving(Hooks):
         return destination
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
-        """Writes what belongs to this module alone; modules may save otherwise than others."""
+        """Writes what belongs to this module alone; modules may override it."""
         for name, x, is_buffer in self._own():
             if not is_buffer or name not in self._unsaved_names:
                 destination[prefix + name] = x if keep_vars else x.detach()
@@ -66,14 +66,14 @@ class Saving(Hooks):
         return getattr(type(self), name) is not getattr(Saving, name)
 
     def get_extra_state(self):
-        """What else is saved under "_extra_state": for subclasses to define, together with set_extra_state()."""
+        """More to save, under "_extra_state"; defined by subclasses together with set_extra_state()."""
         raise NotImplementedError(f'[{type(self).__name__}] has no get_extra_state(): define it to save more than parameters and buffers')
 
     def set_extra_state(self, state):
-        """Takes what get_extra_state() gave; for subclasses to define."""
+        """Takes what get_extra_state() returned; defined by subclasses."""
         raise NotImplementedError(f'[{type(self).__name__}] has no set_extra_state(): define it to load what get_extra_state() gives')
 
-    # Taking ------------------------------------------------------------------------------------------------------------------
+    # Loading -----------------------------------------------------------------------------------------------------------------
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies tensors by path into the parameters and buffers; everything is checked before anything is copied.
@@ -113,7 +113,7 @@ class Saving(Hooks):
                     raise RuntimeError(f'[{type(module).__name__}] a load_state_dict post-hook must return None: it changes the lists')
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Takes what belongs to this module alone; modules may load otherwise than others."""
+        """Loads what belongs to this module alone; modules may override it."""
         for number, hook in list(self._load_pre_hooks.items()):
             args = state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
             hook(self, *args) if self._has(number, 'with_module') else hook(*args)
@@ -143,7 +143,7 @@ class Saving(Hooks):
             missing_keys.append(key)
 
     def _take(self, name, x, key, value, local_metadata, error_msgs):
-        """Copies or puts one tensor in place, when all have been checked."""
+        """Copies one tensor, or puts it in place, once all have been checked."""
         try:
             value = tenon.asarray(value)
             fits = value.shape == x.shape
@@ -182,7 +182,7 @@ class Saving(Hooks):
         return self._register('_load_pre_hooks', hook, with_module=with_module)
 
     def register_load_state_dict_post_hook(self, hook):
-        """Calls hook(module, incompatible_keys) after loading; what it takes from the two lists counts no more."""
+        """Calls hook(module, incompatible_keys) after loading; names that it removes from the two lists are no longer errors."""
         return self._register('_load_hooks', hook)
 
 
@@ -193,7 +193,7 @@ def _run(copies):
 
 
 def _later(local_metadata, copy):
-    """Does it when all is checked, or now where a module loads by itself."""
+    """Does it once everything has been checked, or at once if a module loads by itself."""
     if 'copies' in local_metadata:
         local_metadata['copies'].append(copy)
     else:

@@ -1,4 +1,4 @@
-"""What a module consists of: its parameters, buffers and parts, by name and by path."""
+"""The contents of a module: its parameters, buffers and parts, by name and by path."""
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,13 @@ class NoSuchPart(AttributeError, ValueError):
 
 
 class BadName(KeyError, ValueError):
-    """A name that is taken, or that is none."""
+    """A name that is taken or not allowed."""
 
     __str__ = Exception.__str__
 
 
 class _Names(MutableMapping):
-    """The parameters, buffers or parts of one module as a dict: what is written to it is written to the module."""
+    """The parameters, buffers or parts of one module as a dict; writes to it change the module."""
 
     def __init__(self, module, kind):
         self._module, self._kind = module, kind
@@ -56,23 +56,23 @@ class _Names(MutableMapping):
 class Tree:
     """The part of Module that finds things.
 
-    What a module has lies among its attributes; beside them it keeps the names of its buffers, of those that are not saved, and
-    of the parameters that are None for now.
+    A module keeps its contents among its attributes. It also keeps the names of its buffers, of those that are not saved, and of
+    parameters that are still None.
     """
 
     _buffer_names = ()
     _unsaved_names = ()
     _empty_names = ()
 
-    if TYPE_CHECKING:  # what register_buffer() and its like add
+    if TYPE_CHECKING:  # added by register_buffer() and its like
         def __getattr__(self, name: str) -> Any: ...
 
     def _set(self, name, value):
-        """Puts a tensor or module that has this name already in its place."""
+        """Puts in place a tensor or module that already has this name."""
         object.__setattr__(self, name, value)
 
     def _forget(self, name):
-        """Takes a name from the lists of names."""
+        """Removes a name from the lists of names."""
         for names in ('_buffer_names', '_unsaved_names', '_empty_names'):
             if name in getattr(self, names):
                 object.__setattr__(self, names, tuple(each for each in getattr(self, names) if each != name))
@@ -85,11 +85,11 @@ class Tree:
         return found
 
     def _own_parts(self):
-        """(name, module) of the parts, one that has two names under both."""
+        """(name, module) of the parts; one with two names comes under both."""
         return [(name, part) for name, part in self.__dict__.items() if isinstance(part, Tree)]
 
     def _named(self, kind):
-        """{name: value} of this module alone, those that are None, too; kind is 'parameters', 'buffers' or 'modules'."""
+        """{name: value} of this module alone, including those that are None; kind is 'parameters', 'buffers' or 'modules'."""
         own = self.__dict__
         if kind == 'modules':
             return dict(self._own_parts())
@@ -104,7 +104,7 @@ class Tree:
     # Adding ------------------------------------------------------------------------------------------------------------------
 
     def _check_name(self, name, kind):
-        """That a name is free, or that of another thing of the same kind."""
+        """Checks that a name is free, or belongs to something of the same kind."""
         where = type(self).__name__
         if not isinstance(name, str):
             raise TypeError(f'[{where}] a name is a str, not {type(name).__name__}')
@@ -114,7 +114,7 @@ class Tree:
             raise BadName(f'[{where}] "{name}" is taken already')
 
     def register_parameter(self, name, param):
-        """The same as assigning a Parameter to an attribute; None keeps the name for a Parameter that comes later."""
+        """The same as assigning a Parameter to an attribute; None reserves the name for a later Parameter."""
         self._check_name(name, 'parameters')
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f'[{type(self).__name__}] "{name}" must be a Parameter or None, not {type(param).__name__}')
@@ -150,7 +150,7 @@ class Tree:
     # Walking -----------------------------------------------------------------------------------------------------------------
 
     def named_children(self):
-        """(name, module) of the parts, without their parts; one that is shared comes once."""
+        """(name, module) of the parts, without their own parts; a shared part comes once."""
         seen = set()
         for name, part in self._own_parts():
             if id(part) not in seen:
@@ -158,14 +158,14 @@ class Tree:
                 yield name, part
 
     def children(self):
-        """The parts, without their parts."""
+        """The parts, without their own parts."""
         for _, part in self.named_children():
             yield part
 
     def named_modules(self, memo=None, prefix='', remove_duplicate=True):
         """(path, module) of this module and all within it, each once, or with remove_duplicate=False under all its names.
 
-        `memo` is a set of modules to leave out; those that are given are added to it.
+        `memo` is a set of modules to leave out; those that are returned are added to it.
         """
         seen = set() if memo is None else memo
         for path, module in self._walk(prefix):
@@ -174,12 +174,12 @@ class Tree:
                 yield path, module
 
     def modules(self, remove_duplicate=True):
-        """This module and all within it, each once, or with remove_duplicate=False as often as it is there."""
+        """This module and all within it, each once, or with remove_duplicate=False as often as it occurs."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def _walk(self, path=''):
-        """(path, module) of this module and all within it; a module that is shared comes under each of its names."""
+        """(path, module) of this module and all within it; a shared module comes under each of its names."""
         yield path, self
         for name, part in self._own_parts():
             yield from part._walk(f'{path}.{name}' if path else name)
@@ -193,28 +193,28 @@ class Tree:
                     yield (f'{path}.{name}' if path else name), x
 
     def named_parameters(self, prefix='', recurse=True, remove_duplicate=True):
-        """(path, Parameter) of all that is trained; one that is shared comes once unless remove_duplicate=False.
+        """(path, Parameter) of everything that is trained; a shared parameter comes once unless remove_duplicate=False.
 
         `recurse=False` looks at this module alone.
         """
         return self._tensors(False, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
-        """All that is trained, for an optimizer; one that is shared comes once."""
+        """Everything that is trained, for an optimizer; a shared parameter comes once."""
         for _, x in self.named_parameters(recurse=recurse):
             yield x
 
     def named_buffers(self, prefix='', recurse=True, remove_duplicate=True):
-        """(path, Tensor) of all that moves with the module but is not trained."""
+        """(path, Tensor) of everything that moves with the module but is not trained."""
         return self._tensors(True, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse=True):
-        """All that moves with the module but is not trained."""
+        """Everything that moves with the module but is not trained."""
         for _, x in self.named_buffers(recurse=recurse):
             yield x
 
     def parameter_count(self):
-        """Number of trained values."""
+        """The number of trained values."""
         return sum(x.size for x in self.parameters())
 
     # Paths -------------------------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class Tree:
         return self.get_submodule(path), name
 
     def get_submodule(self, target):
-        """The module of a path such as "layers.0"; "" is this one."""
+        """The module at a path such as "layers.0"; "" is this module."""
         self._check_path(target)
         where, found = type(self).__name__, self
         for name in target.split('.') if target else ():
@@ -241,7 +241,7 @@ class Tree:
         return found
 
     def set_submodule(self, target, module, strict=False):
-        """Puts a module at a path such as "layers.0"; `strict`: in the place of one that is there."""
+        """Puts a module at a path such as "layers.0"; with `strict` there must be one already."""
         if not isinstance(module, Tree):
             raise InvalidArgumentError(f'[{type(self).__name__}] "{target}" must be a Module, not {type(module).__name__}')
         if not target:
@@ -266,9 +266,9 @@ class Tree:
         return found[name]
 
     def get_parameter(self, target):
-        """The Parameter of a path such as "layers.0.weight"."""
+        """The Parameter at a path such as "layers.0.weight"."""
         return self._find(target, 'parameters')
 
     def get_buffer(self, target):
-        """The buffer of a path such as "norm.running_mean"."""
+        """The buffer at a path such as "norm.running_mean"."""
         return self._find(target, 'buffers')

@@ -9,7 +9,7 @@ from .module import Module, Parameter
 
 
 class _Container(Module):
-    """Parts in a dict of their own, in order; names that are no identifiers, such as "0", are reached by indexing."""
+    """Parts in a dict, in order; those whose names are no identifiers, such as "0", are reached by indexing."""
 
     def __init__(self):
         super().__init__()
@@ -65,7 +65,7 @@ class _Container(Module):
 
 
 def _place(kind, index, count, what):
-    """An index from the front."""
+    """An index counted from the front."""
     if not hasattr(index, '__index__') or isinstance(index, Tensor) and index.ndim:
         raise TypeError(f'[{kind}] an index is an int or a slice, not {type(index).__name__}')
     index = operator.index(index)
@@ -87,7 +87,7 @@ class _List(_Container):
         return list(self._parts)[_place(type(self).__name__, index, len(self._parts), 'parts')]
 
     def _all(self, parts):
-        """Makes these the parts, named by their places."""
+        """Replaces the parts by these, named by their positions."""
         self._set('_parts', {str(i): part for i, part in enumerate(parts)})
 
     def __getitem__(self, index):
@@ -104,12 +104,12 @@ class _List(_Container):
         self._all(kept)
 
     def append(self, module):
-        """Adds a part at the end, and returns the container."""
+        """Adds a part at the end and returns the container."""
         self.add_module(str(len(self._parts)), module)
         return self
 
     def extend(self, modules):
-        """Adds parts at the end, and returns the container."""
+        """Adds parts at the end and returns the container."""
         if not isinstance(modules, Iterable):
             raise TypeError(f'[{type(self).__name__}] extend() wants an iterable of modules, not {type(modules).__name__}')
         for module in list(modules):
@@ -117,7 +117,7 @@ class _List(_Container):
         return self
 
     def insert(self, index, module):
-        """Puts a part before the one at an index, and returns the container."""
+        """Inserts a part before the one at an index and returns the container."""
         if not isinstance(module, Module):
             raise TypeError(f'[{type(self).__name__}] a part must be a Module, not {type(module).__name__}')
         count = len(self)
@@ -129,7 +129,7 @@ class _List(_Container):
         return self
 
     def pop(self, index=-1):
-        """Takes a part out, and returns it."""
+        """Removes a part and returns it."""
         part = self[index]
         del self[index]
         return part
@@ -193,7 +193,7 @@ class Sequential(_List):
 
 
 class ModuleList(_List):
-    """A list of parts, used as its owner likes.
+    """A list of parts, to be used as its owner likes.
 
     >>> layers = tenon.nn.ModuleList([tenon.nn.Linear(2, 2) for _ in range(3)])
     >>> len(layers), len(list(layers.parameters()))
@@ -201,7 +201,7 @@ class ModuleList(_List):
     """
 
     def _shown_parts(self):
-        """Equal neighbours are shown once."""
+        """Shows equal neighbours once."""
         shown, at = [], 0
         for text, equal in itertools.groupby(map(repr, self)):
             count = len(list(equal))
@@ -228,7 +228,7 @@ def _pairs(where, given):
 
 
 class ModuleDict(_Container):
-    """Parts by name, used as their owner likes."""
+    """Parts by name, to be used as their owner likes."""
 
     def __init__(self, modules=None):
         super().__init__()
@@ -256,11 +256,11 @@ class ModuleDict(_Container):
         return iter(list(self._parts))
 
     def clear(self):
-        """Takes all parts out."""
+        """Removes all parts."""
         self._parts.clear()
 
     def pop(self, key):
-        """Takes a part out, and returns it."""
+        """Removes a part and returns it."""
         return self._parts.pop(key)
 
     def keys(self):
@@ -277,7 +277,7 @@ class ModuleDict(_Container):
 
 
 def _line(x, as_type=False):
-    """What is shown of an entry of a list or dict of parameters."""
+    """The line shown for an entry of a list or dict of parameters."""
     if not isinstance(x, Tensor):
         return f'Object of type: {type(x).__name__}'
     kind = 'Parameter' if isinstance(x, Parameter) else 'Tensor'
@@ -285,12 +285,12 @@ def _line(x, as_type=False):
 
 
 def _trained(x):
-    """A Tensor as a Parameter; whatever else as it is."""
+    """A Tensor as a Parameter; anything else as it is."""
     return Parameter(x) if isinstance(x, Tensor) and not isinstance(x, Parameter) else x
 
 
 class ParameterList(Module):
-    """A list of parameters, used as its owner likes; their names are "0", "1", …
+    """A list of parameters, to be used as its owner likes; their names are "0", "1", …
 
     A Tensor becomes a Parameter; what is no Tensor is kept as it is and not saved.
     """
@@ -303,13 +303,13 @@ class ParameterList(Module):
         self.extend(() if values is None else values)
 
     def append(self, value):
-        """Adds an entry, and returns the list."""
+        """Adds an entry and returns the list."""
         self._count += 1
         setattr(self, str(self._count - 1), _trained(value))
         return self
 
     def extend(self, values):
-        """Adds entries, and returns the list."""
+        """Adds entries and returns the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(f'[ParameterList] extend() wants an iterable of tensors, not {type(values).__name__}')
         for value in list(values):
@@ -340,7 +340,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by name, used as their owner likes.
+    """Parameters by name, to be used as their owner likes.
 
     A Tensor becomes a Parameter; what is no Tensor is kept as it is and not saved.
     """
@@ -386,24 +386,24 @@ class ParameterDict(Module):
         return type(self)(dict(self.items()))
 
     def setdefault(self, key, default=None):
-        """The parameter of a key, which becomes `default` where it is not there."""
+        """The parameter of a key, set to `default` if there is none."""
         if key not in self._keys:
             self[key] = default
         return self[key]
 
     def clear(self):
-        """Takes all parameters out."""
+        """Removes all parameters."""
         for key in list(self._keys):
             del self[key]
 
     def pop(self, key):
-        """Takes a parameter out, and returns it."""
+        """Removes a parameter and returns it."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self):
-        """Takes the last (key, parameter) out, and returns it."""
+        """Removes the last (key, parameter) and returns it."""
         key = list(self._keys)[-1]
         return key, self.pop(key)
 

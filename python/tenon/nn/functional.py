@@ -1,6 +1,6 @@
 """Layers without parameters of their own, as functions: `tenon.nn.functional.relu(x)`.
 
-Each is an op of the library; help() of one gives its arguments. Those with several results give the first here.
+Each is an op of the library; its help() shows the arguments. Ops with several results return only the first here.
 """
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def embedding(index, weight, padding_idx=None):
 
 
 def max_pool(x, kernel_size, stride=None, padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, ceil_mode=False):
-    """The largest element of each window over the dimensions behind (N, C).
+    """The largest element of each window over the dimensions after (N, C).
 
     >>> tenon.nn.functional.max_pool(tenon.tensor([[[1., 3., 2., 4.]]]), 2).tolist()
     [[[3.0, 4.0]]]
@@ -72,15 +72,16 @@ def max_pool(x, kernel_size, stride=None, padding: int | tuple[int, ...] = 0, di
 
 
 def adaptive_max_pool(x, output_size):
-    """The largest element of as many windows as `output_size` says."""
+    """The largest element of each window; the windows are chosen to give `output_size` results."""
     return _adaptive_max_pool(x, output_size).values
 
 
 def affine_grid(theta, size, align_corners=False):
-    """The grid with which `grid_sample` takes x through theta: each place of the result is read where its sample's matrix puts it.
+    """The grid with which `grid_sample` transforms x by theta: each element of the result is read at the position given by its sample's
+    matrix.
 
-    theta (N, 2, 3) and size (N, C, H, W) give (N, H, W, 2); theta (N, 3, 4) and size (N, C, D, H, W) give (N, D, H, W, 3).
-    Coordinates go from -1 to 1, the centres of the outer elements with `align_corners`, else their outer edges.
+    theta (N, 2, 3) and size (N, C, H, W) give (N, H, W, 2); theta (N, 3, 4) and size (N, C, D, H, W) give (N, D, H, W, 3). Coordinates
+    run from -1 to 1: the centres of the outer elements with `align_corners`, otherwise their outer edges.
 
     >>> tenon.nn.functional.affine_grid(tenon.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2)).tolist()
     [[[[-0.5, 0.0], [0.5, 0.0]]]]
@@ -95,7 +96,7 @@ def affine_grid(theta, size, align_corners=False):
         raise InvalidArgumentError(f'[affine_grid] theta must be floating and of shape {wanted}, got {theta.dtype} {theta.shape}')
     column = (size[0],) + (1,) * dims + (dims,)
     grid = theta[:, :, dims].reshape(column)
-    for d, n in enumerate(reversed(size[2:])):  # the last dimension's coordinate is the first
+    for d, n in enumerate(reversed(size[2:])):  # coordinates are ordered from the last dimension
         row = [1] * (dims + 2)
         row[dims - d] = n
         places = (tenon.arange(n, dtype=theta.dtype, device=theta.device) * 2 - (n - 1)) / (max(n - 1, 1) if align_corners else n)
@@ -106,11 +107,11 @@ def affine_grid(theta, size, align_corners=False):
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, generator=None, enable_gqa=True):
     """softmax(scale·query·keyᵀ + attn_mask)·value; Vaswani et al. 2017, eq. 1.
 
-    query (…, L, E), key (…, S, E) and value (…, S, F) give (…, L, F), with the same leading dimensions; with rank 4, (batch, heads,
-    …), key and value may have fewer heads, whose number divides query's: each serves a group of query's heads. A bool
-    `attn_mask` allows where it is true, another is added to the scores; it broadcasts to (…, L, S). `is_causal` hides the keys
-    behind the query's place. `scale` is 1/√E unless given. Dropout, of the weights, is applied whatever the mode: pass 0 in
-    evaluation. enable_gqa changes nothing: heads are grouped wherever there are fewer of them.
+    query (…, L, E), key (…, S, E) and value (…, S, F) give (…, L, F), with the same leading dimensions; with rank 4, (batch, heads, …),
+    key and value may have fewer heads than query, if their number divides query's: each then serves a group of query's heads.
+    `attn_mask` broadcasts to (…, L, S); a bool mask allows where it is true, any other is added to the scores. `is_causal` hides the
+    keys after the query's position. `scale` defaults to 1/√E. Dropout of the weights is applied whatever the mode: pass 0 in
+    evaluation. enable_gqa has no effect, because heads are grouped whenever there are fewer of them.
 
     >>> q = tenon.tensor([[1., 0.], [0., 1.]])
     >>> tenon.nn.functional.scaled_dot_product_attention(q, q, tenon.tensor([[2.], [4.]]), is_causal=True)[0].tolist()
@@ -137,10 +138,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
 
 def attention_packed(qkv, attn_mask=None, is_causal=False, scale=None):
-    """scaled_dot_product_attention of query, key and value that lie in one tensor, as one projection gives them.
+    """scaled_dot_product_attention of query, key and value in one tensor, as a single projection produces them.
 
-    qkv (batch, length, 3, heads, width) gives (batch, length, heads, width). What precedes and follows are views, and the gradient
-    is written once, into one tensor, where a backend can. The rest is as in scaled_dot_product_attention.
+    qkv (batch, length, 3, heads, width) gives (batch, length, heads, width). The reshapes before and after are views, and the gradient
+    is written once, into one tensor, if the backend can. The rest is as in scaled_dot_product_attention.
 
     >>> x = tenon.ones(1, 2, 3 * 8)
     >>> tenon.nn.functional.attention_packed(x.reshape(1, 2, 3, 2, 4)).reshape(1, 2, 8).shape
@@ -150,7 +151,7 @@ def attention_packed(qkv, attn_mask=None, is_causal=False, scale=None):
 
 
 def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale, generator):
-    """The weights must exist to be dropped: attention by its definition."""
+    """Attention by its definition, because the weights must exist to be dropped."""
     groups = query.shape[-3] // key.shape[-3] if query.ndim > 2 else 1
     if groups > 1:
         key, value = (tenon.stack([x] * groups, -3).reshape(x.shape[:-3] + (-1,) + x.shape[-2:]) for x in (key, value))
@@ -173,7 +174,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
 
 
 def add_layer_norm(x, residual, normalized_shape, weight=None, bias=None, eps=1e-5):
-    """layer_norm of x + residual, and that sum: (normalised, sum). One pass where a backend can, forward and backward.
+    """layer_norm of x + residual, and that sum: (normalised, sum). A single pass, forward and backward, if the backend can.
 
     >>> y, total = tenon.nn.functional.add_layer_norm(tenon.tensor([1., 1.]), tenon.tensor([0., 2.]), 2)
     >>> total.tolist()
@@ -199,7 +200,7 @@ def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
 def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """Zero mean and unit variance over all dimensions but the channels of x (N, C, …).
 
-    While training it takes the batch's statistics and lets them into the running ones, in place, with weight `momentum`.
+    In training it uses the batch's statistics and mixes them into the running ones, in place, with weight `momentum`.
     """
     if (running_mean is None) != (running_var is None):
         raise InvalidArgumentError('[batch_norm] running_mean and running_var belong together: give both or neither')
@@ -208,7 +209,7 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
     if training and running_mean is not None and running_var is not None:
         with tenon.no_grad():
             n = x.size / max(x.shape[1], 1)
-            # The running variance is the unbiased one.
+            # Running variance is unbiased.
             variance = rstd ** -2 - eps
             running_mean[...] = running_mean * (1 - momentum) + mean * momentum
             running_var[...] = running_var * (1 - momentum) + variance * (n / max(n - 1, 1)) * momentum
@@ -216,7 +217,7 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
 
 
 def cross_entropy(logits, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0):
-    """The negative log-likelihood of labels (N, …), or of probabilities (N, C, …), under logits (N, C, …).
+    """The negative log-likelihood of labels (N, …), or of probabilities (N, C, …), given logits (N, C, …).
 
     >>> tenon.nn.functional.cross_entropy(tenon.tensor([[0., 0.]]), tenon.tensor([1]), reduction='sum').shape
     ()
@@ -225,7 +226,7 @@ def cross_entropy(logits, target, weight=None, ignore_index=-100, reduction='mea
 
 
 def binary_cross_entropy_with_logits(x, target, weight=None, reduction='mean', pos_weight=None):
-    """Binary cross-entropy of logits, without overflow; `pos_weight` is of the positive examples."""
+    """Binary cross-entropy of logits, without overflow; `pos_weight` weights the positive examples."""
     return _bce_with_logits(x, target, weight, pos_weight, reduction)
 
 
@@ -244,14 +245,14 @@ def nll_loss(log_probs, target, weight=None, ignore_index=-100, reduction='mean'
     return _nll_loss(log_probs, target, weight, reduction, ignore_index).loss
 
 
-# Of the functions for one number of dimensions: the function of any, and how many arguments it takes.
+# For functions of one number of dimensions: the function for any number, and how many arguments it takes.
 _RANKED = {'conv': (conv, 7), 'conv_transpose': (conv_transpose, 8), 'max_pool': (max_pool, 6), 'avg_pool': (avg_pool, 6),
            'adaptive_avg_pool': (adaptive_avg_pool, 2), 'adaptive_max_pool': (adaptive_max_pool, 2)}
 _ONLY_PYTORCHS = frozenset(('return_indices', 'divisor_override'))
 
 
 def _of_rank(fn, count, rank, name):
-    """fn for x (N, C, …) of one rank; PyTorch's function for (C, …), and where an argument is only PyTorch's."""
+    """fn for x (N, C, …) of one rank; PyTorch's function for (C, …), or if an argument is only PyTorch's."""
     def checked(x, *args, **kwargs):
         check_tensor(name, x)
         if x.ndim not in (rank + 1, rank + 2):
@@ -269,4 +270,4 @@ def _of_rank(fn, count, rank, name):
 
 globals().update({f'{name}{rank}d': _of_rank(fn, count, rank, f'{name}{rank}d') for name, (fn, count) in _RANKED.items() for rank in (1, 2, 3)})
 
-__getattr__ = others(__name__)  # those of PyTorch besides
+__getattr__ = others(__name__)  # PyTorch's other names

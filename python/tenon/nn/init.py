@@ -104,6 +104,6 @@ def kaiming_normal_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', gen
 
 
 def _layer_default(shape, fan_in):
-    """What linear layers and convolutions begin with: uniform within 1/√fan_in, for weights and biases."""
+    """The initial values of linear layers and convolutions: uniform within 1/√fan_in, for weights and biases."""
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
     return ops['uniform'](shape, -bound, bound)

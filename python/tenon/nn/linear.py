@@ -1,4 +1,4 @@
-"""Layers of matrices and tables, and those that only change a shape."""
+"""Layers of matrices and tables, and layers that only change a shape."""
 import tenon
 
 from .._core import ops
@@ -36,9 +36,9 @@ class Linear(Module):
 
 
 class QuantizedLinear(Module):
-    """Linear with a weight packed into integers of 8 or 4 bits along in_features, and for each `group_size` of them a scale, with 4 bits an
-    offset, too: the ops quantize_int8, linear_int8 and their like of 4 bits. For inference: x has gradients, the weight has none. Zero
-    until it is loaded, or made of a float one by from_float().
+    """Linear with a weight packed into integers of 8 or 4 bits. Every `group_size` entries along in_features share a scale and, with 4
+    bits, an offset; see the ops quantize_int8, linear_int8 and their 4-bit counterparts. For inference: x has gradients, the weight has
+    none. The weight is zero until it is loaded or made from a float layer by from_float().
 
     Buffers: weight (int8 (out, in), or uint8 (out, in/2)), scale and offset (out, in/group_size), bias (out).
 
@@ -60,7 +60,7 @@ class QuantizedLinear(Module):
 
     @classmethod
     def from_float(cls, mod, bits=8, group_size=32):
-        """The same layer, packed: of a Linear, or of any module with a weight (out, in) and a bias (out) or None."""
+        """The same layer, packed, made of a Linear or of any module with a weight (out, in) and a bias (out) or None."""
         _check_packing(mod.weight.shape[-1], bits, group_size)
         made = cls.__new__(cls)
         super(QuantizedLinear, made).__init__()
@@ -96,7 +96,7 @@ def _check_packing(in_features, bits, group_size):
 
 
 class Embedding(Module):
-    """Rows of a table by index: integers (…) to (…, embedding_dim). Gradients of row `padding_idx` stay zero.
+    """Rows of a table by index: integers (…) to (…, embedding_dim). The gradient of row `padding_idx` stays zero.
 
     >>> tenon.nn.Embedding(10, 3)(tenon.tensor([[1, 2, 4]])).shape
     (1, 3, 3)
@@ -124,7 +124,7 @@ class Embedding(Module):
 
 
 class Identity(Module):
-    """Gives what it gets."""
+    """Returns its input."""
 
     def forward(self, x):
         return x
@@ -171,7 +171,7 @@ class Unflatten(Module):
 
 
 class Dropout(Module):
-    """Zeroes elements at random while training, and scales the others up by 1/(1-p).
+    """In training, zeroes elements at random and scales the others up by 1/(1-p).
 
     >>> tenon.nn.Dropout(0.5).eval()(tenon.ones(3)).tolist()
     [1.0, 1.0, 1.0]

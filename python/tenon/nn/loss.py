@@ -27,7 +27,7 @@ class _WeightedLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Of logits (N, C, …) with labels (N, …) or probabilities (N, C, …); `weight` (C) is of the classes.
+    """For logits (N, C, …) with labels (N, …) or probabilities (N, C, …); `weight` (C) weights the classes.
 
     >>> loss = tenon.nn.CrossEntropyLoss()(tenon.zeros((2, 4)), tenon.tensor([1, 3]))
     >>> round(loss.item(), 4)
@@ -44,7 +44,7 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Of log-probabilities (N, C, …) with labels (N, …)."""
+    """For log-probabilities (N, C, …) with labels (N, …)."""
 
     def __init__(self, weight=None, ignore_index=-100, reduction='mean'):
         super().__init__(weight, reduction)
@@ -87,7 +87,7 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """Binary cross-entropy of logits; `pos_weight` is of the positive examples."""
+    """Binary cross-entropy of logits; `pos_weight` weights the positive examples."""
 
     pos_weight: Tensor | None
 

@@ -9,12 +9,12 @@ from .parameter import Buffer, Parameter
 
 
 def _name_layer(error, module):
-    """Adds to an error's message in which layer it arose: its path within the outermost module that was called."""
+    """Adds to an error's message the layer in which it arose, as a path within the outermost module that was called."""
     if not (isinstance(error, tenon.Error) or type(error) in (IndexError, RuntimeError, TypeError, ValueError)):
         return
     if len(error.args) != 1 or not isinstance(error.args[0], str):
         return
-    # What was found on the way up: the message as it was, the layer's text, its path so far, the module that path begins at.
+    # Collected on the way up: the original message, the layer's text, its path so far, and the module where that path begins.
     text, layer, path, last = error.__dict__.get('_layer', (error.args[0], None, '', None))
     if last is None:
         kind, extra = type(module).__name__, module.extra_repr()
@@ -49,8 +49,8 @@ class Module(Saving):
     >>> Net()(tenon.ones((3, 4))).shape
     (3, 2)
 
-    What it has is found among its attributes: a Parameter is trained, a buffer (`register_buffer`) is saved and moved with it,
-    a Module is a part. Names are paths such as "hidden.weight".
+    Its contents are found among its attributes: a Parameter is trained, a buffer (`register_buffer`) is saved and moved with the
+    module, a Module is a part. Names are paths such as "hidden.weight".
     """
 
     training = True
@@ -78,7 +78,7 @@ class Module(Saving):
             object.__setattr__(self, name, value)
 
     def _check_assigned(self, name, old, value):
-        """A name of a parameter, buffer or submodule can only be assigned another of these."""
+        """A parameter, buffer or submodule can only be replaced by another of these."""
         where, given = type(self).__name__, type(value).__name__
         if isinstance(value, (Parameter, Module, Buffer)):
             self._forget(name)
@@ -132,7 +132,7 @@ class Module(Saving):
         return self
 
     def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None):
-        """Moves to a device, or casts floating-point tensors to a dtype, or both as a tensor has them; returns the module.
+        """Moves to a device, casts floating-point tensors to a dtype, or both, as given or as a tensor has them; returns the module.
 
         Parameters stay the same objects, so an optimizer keeps working with them; its state does not move. Hooks on parameters are not
         kept. non_blocking and memory_format have no effect.
@@ -148,7 +148,7 @@ class Module(Saving):
                 device, dtype = given.device, given.dtype
             elif isinstance(given, (str, tenon.Device)):
                 device = given
-            elif not (isinstance(given, bool) and i or given is None and len(args) > 1):  # non_blocking by place, no device
+            elif not (isinstance(given, bool) and i or given is None and len(args) > 1):  # positional non_blocking without a device
                 raise DtypeError(f'[Module.to] wants a device, a dtype or a Tensor, not {type(given).__name__}')
         if dtype is not None:
             dtype = tenon._core.as_dtype(dtype)
@@ -208,7 +208,7 @@ class Module(Saving):
         return self.to(tenon.bfloat16)
 
     def type(self, dst_type):
-        """Casts all parameters and buffers to a dtype, integers, too."""
+        """Casts all parameters and buffers to a dtype, integers included."""
         dtype = tenon._core.as_dtype(dst_type)
         return self._apply(lambda x: x if x.dtype == dtype else tenon._core.ops['cast'](x, dtype))
 
@@ -219,21 +219,21 @@ class Module(Saving):
     cuda, xpu, mtia, ipu = (_mover(kind) for kind in ('cuda', 'xpu', 'mtia', 'ipu'))
 
     def to_empty(self, *, device, recurse=True):
-        """Moves to a device without the values: what the tensors hold there is not determined."""
+        """Moves to a device without the values: the tensors there are undefined."""
         device = tenon.device(device) if isinstance(device, str) else device
         return self._apply(lambda x: tenon.empty(x.shape, dtype=x.dtype, device=device), recurse)
 
     def share_memory(self):
-        """Not offered: tensors lie in the memory of one process."""
+        """Not offered: tensors live in the memory of one process."""
         raise NotImplementedError(f'[{type(self).__name__}] share_memory is not offered: send a state_dict() to the other process')
 
     def compile(self, *args, **kwargs):
-        """Changes nothing: the module runs as it is written. tenon.compile(module) is one that is recorded."""
+        """Has no effect: the module runs as written. For a recorded one use tenon.compile(module)."""
 
-    # For people --------------------------------------------------------------------------------------------------------------
+    # Display -----------------------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What stands in the parentheses of a module without parts."""
+        """The text in parentheses of a module without parts."""
         return ''
 
     def _get_name(self):

@@ -42,7 +42,7 @@ class BatchNorm(Module):
         self.register_buffer('running_var', _ones(shape) if track_running_stats else None)
         self.register_buffer('num_batches_tracked', tenon.tensor(0, dtype=tenon.int64) if track_running_stats else None)
 
-    # Files of the time before it was counted lack it.
+    # Files from before it was counted lack it.
     _may_be_missing = ('num_batches_tracked',)
 
     def forward(self, x):
@@ -92,7 +92,7 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """By the root of the mean square, over the dimensions of `normalized_shape`. Parameter: weight of that shape.
 
-    `eps` is that of x's dtype unless given.
+    `eps` defaults to that of x's dtype.
     """
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True):

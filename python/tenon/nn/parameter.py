@@ -1,4 +1,4 @@
-"""Tensors that a Module finds among its attributes: what it trains, and what it only keeps."""
+"""Tensors that a Module finds among its attributes: those it trains, and those it only keeps."""
 import tenon
 from .._core import Tensor
 
@@ -12,7 +12,7 @@ def _check_data(name, data):
 class Parameter(Tensor):
     """A tensor that a Module trains: an attribute of this type is found by `Module.parameters()`.
 
-    Shares the elements of `data` and begins without history; None is a parameter of no elements.
+    Shares the elements of `data` and begins without history; None makes a parameter without elements.
 
     >>> weight = tenon.nn.Parameter(tenon.zeros((2, 3)))
     >>> weight.requires_grad
@@ -29,7 +29,7 @@ class Parameter(Tensor):
         super().__init__()
 
     def _like(self, data):
-        """Other elements as a parameter of this kind, as a Module makes them that moves or casts."""
+        """Other elements as a parameter of this kind, for a Module that moves or casts."""
         return Parameter(data, self.requires_grad)
 
     def __deepcopy__(self, memo):
@@ -46,7 +46,7 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that a Module moves and saves but does not train: assigned to an attribute it is registered there.
+    """A tensor that a Module moves and saves but does not train; assigning it to an attribute registers it.
 
     Shares the elements of `data`. `persistent=False` keeps it out of the state_dict.
     """

@@ -1,4 +1,4 @@
-"""Pooling and resampling over the dimensions behind (N, C); one class serves every number of them."""
+"""Pooling and resampling over the dimensions after (N, C); one class serves any number of them."""
 from .._errors import InvalidArgumentError
 from . import functional as F
 from ._check import check_one_of, check_positive, check_sizes, check_tensor
@@ -15,7 +15,7 @@ class _Windows(Module):
 
 
 class MaxPool(_Windows):
-    """The largest element of each window; `stride` is the kernel's size where it is None.
+    """The largest element of each window; `stride` defaults to the kernel's size.
 
     >>> tenon.nn.MaxPool(2)(tenon.ones((1, 3, 8, 8))).shape
     (1, 3, 4, 4)
@@ -34,7 +34,7 @@ class MaxPool(_Windows):
 
 
 class AvgPool(_Windows):
-    """The mean of each window; `stride` is the kernel's size where it is None."""
+    """The mean of each window; `stride` defaults to the kernel's size."""
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         super().__init__(kernel_size, stride, padding)
@@ -48,7 +48,7 @@ class AvgPool(_Windows):
 
 
 class AdaptiveAvgPool(Module):
-    """The means of as many windows as `output_size` says."""
+    """The mean of each window; the windows are chosen to give `output_size` results."""
 
     def __init__(self, output_size):
         super().__init__()
@@ -62,7 +62,7 @@ class AdaptiveAvgPool(Module):
 
 
 class AdaptiveMaxPool(AdaptiveAvgPool):
-    """The largest elements of as many windows as `output_size` says."""
+    """The largest element of each window; the windows are chosen to give `output_size` results."""
 
     def forward(self, x):
         return F.adaptive_max_pool(x, self.output_size)

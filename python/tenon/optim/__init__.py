@@ -10,4 +10,4 @@ __all__ = ['SGD', 'Adagrad', 'Adam', 'AdamW', 'CosineAnnealingLR', 'ExponentialL
            'MultiStepLR', 'OneCycleLR', 'Optimizer', 'RMSprop', 'ReduceLROnPlateau', 'SequentialLR', 'StepLR',
            'clip_grad_norm_', 'clip_grad_value_']
 
-__getattr__ = others(__name__)  # those of PyTorch besides
+__getattr__ = others(__name__)  # PyTorch's other names

@@ -13,7 +13,7 @@ def _grads(where, parameters):
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
-    """Scales the gradients of all parameters down together so that their norm is at most `max_norm`.
+    """Scales the gradients of all parameters down together so that their joint norm is at most `max_norm`.
 
     Returns the norm before, a Tensor of rank 0.
 

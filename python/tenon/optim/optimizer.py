@@ -16,13 +16,13 @@ def _as_tensor(option):
 
 
 class _Bucket:
-    """Parameters of one dtype, device and age with their state: what one multi-tensor op takes."""
+    """Parameters of one dtype, device and age with their state: the input of one multi-tensor op."""
 
     __slots__ = ('clock', 'numbers', 'params', 'state', 'step')
 
     def __init__(self, step, slots):
         self.numbers, self.params, self.state, self.step = [], [], [[] for _ in range(slots)], step
-        self.clock: Any = None  # of optimizers whose captured steps count
+        self.clock: Any = None  # for optimizers whose captured steps count
 
 
 class _Plan:
@@ -31,11 +31,11 @@ class _Plan:
     __slots__ = ('pattern', 'buckets', 'moves')
     pattern: list[bool]
     buckets: list[_Bucket]
-    moves: int  # _steps.moves when it was made
+    moves: int  # the value of _steps.moves when it was made
 
 
 class Optimizer:
-    """The base of optimizers. A subclass names its state, says which it needs, and runs one op on a bucket.
+    """The base of optimizers. A subclass names its state, says which parts it needs, and runs one op on a bucket.
 
     `param_groups` is a list of dicts: "params" and the options, which may be changed between steps.
     """
@@ -196,13 +196,13 @@ class Optimizer:
         return plan
 
     def _write_steps(self):
-        """The number of steps lives in the buckets while a plan is kept."""
+        """The number of steps is kept in the buckets while there is a plan."""
         for plan in self._plans:
             for bucket in plan.buckets if plan is not None else ():
                 for param in bucket.params:
                     self._state[id(param)][0] = bucket.step
 
-    # What a graph of a training step asks (tenon/_steps.py).
+    # Called for a graph of a training step (tenon/_steps.py).
 
     def _prepare(self):
         for g, group in enumerate(self.param_groups):
@@ -231,7 +231,7 @@ class Optimizer:
         return []
 
     def state_dict(self):
-        """Options and state as tensors by name, the same as in C++ and fit for a safetensors file."""
+        """Options and state as tensors by name, the same as in C++ and suitable for a safetensors file."""
         self._write_steps()
         found, number = {}, 0
         for g, group in enumerate(self.param_groups):
