@@ -171,6 +171,24 @@ def test_state_goes_on_where_it_was_taken():
             second.load_state_dict({k: x for k, x in saved.items() if k != key})
 
 
+@pytest.mark.parametrize('kind, options', [(optim.SGD, {'momentum': 0.9}), (optim.AdamW, {}), (optim.RMSprop, {}), (optim.Adagrad, {})])
+def test_state_lies_as_its_parameter(kind, options):
+    rng = np.random.default_rng(1)
+    values, slopes = rng.standard_normal((3, 4, 5)), rng.standard_normal((3, 4, 5))
+    plain, turned = nn.Parameter(tenon.asarray(values)), nn.Parameter(tenon.asarray(values.transpose(2, 0, 1).copy()).permute(1, 2, 0))
+    optimizers = [kind([w], **options) for w in (plain, turned)]
+    for _ in range(3):
+        for w, optimizer in zip((plain, turned), optimizers):
+            w.grad = tenon.asarray(slopes)
+            optimizer.step()
+    assert turned.strides == (4, 1, 12) and turned.tolist() == plain.tolist()
+    again = kind([turned], **options)
+    again.load_state_dict(optimizers[1].state_dict())
+    for optimizer in (optimizers[1], again):
+        states = [x for x in optimizer.state[0].values() if isinstance(x, tenon.Tensor) and x.ndim]
+        assert states and all(x.strides == turned.strides for x in states)
+
+
 def test_errors():
     w = nn.Parameter(tenon.ones(1))
     for params, error, message in (([], ValueError, 'no parameters'), (w, TypeError, 'not one Tensor'), ([3], TypeError, 'Tensor'),
