@@ -8,6 +8,10 @@ namespace tenon::graph {
 
 Expression::Expression(const Graph& graph, const Group& group, const std::vector<bool>& stored)
     : graph_(graph), shape_(group.shape), kept_(group.shape.size() - group.reduced) {
+  const size_t most = group.members.size() * 3;
+  nodes_.reserve(most);
+  values_.reserve(most);
+  links_.reserve(most);
   for (const Member& member : group.members) add_member(member);
   add_stores(stored);
   add_loop();
@@ -56,6 +60,8 @@ void Expression::add_member(const Member& member) {
   const Node& from = graph_.nodes[member.node];
   std::vector<tn_value> values;
   std::vector<uint32_t> links;
+  values.reserve(from.args.size());
+  links.reserve(from.args.size());
   size_t read = 0;
   for (const Argument& argument : from.args) {
     const bool view = std::holds_alternative<View>(argument);

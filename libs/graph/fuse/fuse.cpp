@@ -37,18 +37,31 @@ bool read_alike(const Node& a, const Node& b, uint32_t buffer) {
          x->strides == y->strides;
 }
 
-// A group as a node with its kernel; none if the plugin cannot make it.
-std::optional<Node> fused_node(const Graph& graph, const tn_graph& backend, const Group& group,
-                               const Expression& expression, std::string& why) {
+// A group's kernel and the node that is to run it.
+struct Kernel {
+  std::shared_ptr<Fused> fused;
+  Node node;
+};
+
+// None if the plugin cannot make it.
+std::optional<Kernel> kernel_of(const tn_graph& backend, const Expression& expression,
+                                std::string& why) {
   auto fused = std::make_shared<Fused>();
   fused->backend = &backend;
   tn_status* status = backend.compile(backend.self, 0, &expression.get(), &fused->kernel);
   if (status != nullptr) return why = message_of(status), std::nullopt;
-  Node node = expression.node();
-  for (const Member& member : group.members) fused->nodes.push_back(graph.nodes[member.node]);
-  node.kernel = &fused->kernel;
-  node.fused = std::move(fused);
-  return node;
+  return Kernel{std::move(fused), expression.node()};
+}
+
+// The node that replaces those of a step; it takes them out of the graph.
+Node taken(Graph& graph, std::optional<Kernel>& kernel, const std::vector<uint32_t>& step) {
+  if (!kernel) return std::move(graph.nodes[step.front()]);
+  Fused& fused = *kernel->fused;
+  fused.nodes.reserve(step.size());
+  for (const uint32_t at : step) fused.nodes.push_back(std::move(graph.nodes[at]));
+  kernel->node.kernel = &fused.kernel;
+  kernel->node.fused = std::move(kernel->fused);
+  return std::move(kernel->node);
 }
 
 class Fuser {
@@ -137,7 +150,7 @@ class Fuser {
   }
 
   // The kernel of a group if it pays.
-  std::optional<Node> made(const Partition& partition, uint32_t root) {
+  std::optional<Kernel> made(const Partition& partition, uint32_t root) {
     const Group& group = *partition.group(root);
     const Expression expression(graph_, group, partition.wanted_behind(root));
     std::string why;
@@ -149,13 +162,13 @@ class Fuser {
       return refuse(group.members.front().node, group.members.back().node,
                     fmt::format("together they take {:.0f} ns, apart {:.0f}", cost, apart)),
              std::nullopt;
-    auto node = fused_node(graph_, backend_, group, expression, why);
-    if (!node) refuse(group.members.front().node, group.members.back().node, why);
-    return node;
+    auto kernel = kernel_of(backend_, expression, why);
+    if (!kernel) refuse(group.members.front().node, group.members.back().node, why);
+    return kernel;
   }
 
   void replace(Partition& partition) {
-    std::vector<std::optional<Node>> kernels(graph_.nodes.size());
+    std::vector<std::optional<Kernel>> kernels(graph_.nodes.size());
     for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
       const Group* group = partition.group(at);
       if (group == nullptr || group->members.size() < 2 || partition.root(at) != at) continue;
@@ -169,7 +182,7 @@ class Fuser {
         for (const Member& member : partition.group(root)->members) step.push_back(member.node);
       else
         step = {root};
-      nodes.push_back(kernels[root] ? std::move(*kernels[root]) : std::move(graph_.nodes[root]));
+      nodes.push_back(taken(graph_, kernels[root], step));
     }
     graph_.nodes = std::move(nodes);
   }
@@ -210,10 +223,12 @@ std::vector<bool> handed_on(const Graph& graph, const std::vector<std::vector<ui
   return handed;
 }
 
-std::optional<Node> made_again(const Graph& graph, const tn_graph& backend,
-                               const std::vector<uint32_t>& step, const std::vector<bool>& handed) {
+std::optional<Kernel> made_again(const Graph& graph, const tn_graph& backend,
+                                 const std::vector<uint32_t>& step,
+                                 const std::vector<bool>& handed) {
   std::string why;
   std::vector<Group> groups;
+  groups.reserve(step.size());
   for (const uint32_t at : step) {
     auto group = group_of(graph.nodes[at], at, why);
     if (!group) return std::nullopt;
@@ -222,8 +237,7 @@ std::optional<Node> made_again(const Graph& graph, const tn_graph& backend,
   const auto group = joined(std::move(groups), why);
   if (!group) return std::nullopt;
   const Expression expression(graph, *group, handed);
-  return expression.has_plain_rows() ? fused_node(graph, backend, *group, expression, why)
-                                     : std::nullopt;
+  return expression.has_plain_rows() ? kernel_of(backend, expression, why) : std::nullopt;
 }
 
 }  // namespace
@@ -232,15 +246,14 @@ bool fuse_again(Graph& graph, const Device& device,
                 const std::vector<std::vector<uint32_t>>& steps) {
   const tn_graph* backend = backend_of(device);
   const std::vector<bool> handed = handed_on(graph, steps);
-  std::vector<std::optional<Node>> kernels(steps.size());
+  std::vector<std::optional<Kernel>> kernels(steps.size());
   for (size_t s = 0; s < steps.size(); ++s)
     if (steps[s].size() > 1 &&
         (backend == nullptr || !(kernels[s] = made_again(graph, *backend, steps[s], handed))))
       return false;
   std::vector<Node> nodes;
   nodes.reserve(steps.size());
-  for (size_t s = 0; s < steps.size(); ++s)
-    nodes.push_back(kernels[s] ? std::move(*kernels[s]) : std::move(graph.nodes[steps[s].front()]));
+  for (size_t s = 0; s < steps.size(); ++s) nodes.push_back(taken(graph, kernels[s], steps[s]));
   graph.nodes = std::move(nodes);
   return true;
 }

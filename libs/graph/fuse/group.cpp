@@ -24,6 +24,7 @@ Access access_of(const View& view, std::span<const int64_t> shape) {
 
 std::vector<Access*> accesses_of(Group& group) {
   std::vector<Access*> all;
+  all.reserve(group.members.size() * 3);
   for (Member& member : group.members) {
     all.push_back(&member.result);
     for (Access& read : member.reads) all.push_back(&read);
@@ -33,6 +34,9 @@ std::vector<Access*> accesses_of(Group& group) {
 
 // Puts dimensions into the order given by `order`.
 void reorder(Group& group, const std::vector<size_t>& order) {
+  bool as_it_is = order.size() == group.shape.size();
+  for (size_t d = 0; d < order.size(); ++d) as_it_is = as_it_is && order[d] == d;
+  if (as_it_is) return;
   const auto picked = [&](const Dims& from) {
     Dims to;
     for (const size_t d : order) to.push_back(from[d]);
@@ -43,6 +47,7 @@ void reorder(Group& group, const std::vector<size_t>& order) {
 }
 
 void merge(Group& group) {
+  if (group.shape.size() < 2) return;
   const size_t kept =
       merge_dimensions(group.shape, accesses_of(group), group.shape.size() - group.reduced);
   group.reduced = group.shape.size() - kept;
@@ -95,11 +100,13 @@ void make_elementwise(const Node& node, Group& group) {
   const View& result = node.results[0];
   Member& member = group.members[0];
   member.result = access_of(result, result.shape);
+  member.reads.reserve(node.args.size());
   for (const Argument& argument : node.args)
     if (const auto* view = std::get_if<View>(&argument))
       member.reads.push_back(access_of(*view, result.shape));
   group.shape = result.shape;
   std::vector<size_t> order;  // as the result lies in memory
+  order.reserve(result.shape.size());
   for (size_t d = 0; d < result.shape.size(); ++d)
     if (result.shape[d] != 1) order.push_back(d);
   std::ranges::stable_sort(order, std::greater(), [&](size_t d) { return result.strides[d]; });

@@ -136,22 +136,30 @@ void drop_dead(Graph& graph) {
   std::vector<bool> used(graph.buffers.size());
   for (size_t b = 0; b < used.size(); ++b) used[b] = graph.buffers[b].role == Role::State;
   for (const View& result : graph.results) used[result.buffer] = true;
-  std::vector<Node> kept;
+  std::vector<bool> dead(graph.nodes.size());
+  bool any_dead = false;
   std::vector<uint32_t> touched;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
-    Node& node = graph.nodes[i];
+    const Node& node = graph.nodes[i];
     touched.clear();
     writes(node, touched);
     // A node that draws advances the generator, whether its numbers are used or not.
-    if (!draws(node) && std::ranges::none_of(touched, [&](uint32_t b) { return used[b]; }))
+    if (std::ranges::none_of(touched, [&](uint32_t b) { return used[b]; }) && !draws(node)) {
+      dead[i] = any_dead = true;
       continue;
+    }
     touched.clear();
     reads(node, touched);
     for (const uint32_t buffer : touched) used[buffer] = true;
-    kept.push_back(std::move(node));
   }
-  std::ranges::reverse(kept);
-  graph.nodes = std::move(kept);
+  if (!any_dead) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < dead.size(); ++i) {
+    if (dead[i]) continue;
+    if (kept != i) graph.nodes[kept] = std::move(graph.nodes[i]);
+    ++kept;
+  }
+  graph.nodes.resize(kept);
 }
 
 void drop_unused(Graph& graph) {

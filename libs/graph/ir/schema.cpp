@@ -1,5 +1,7 @@
 #include "ir/schema.hpp"
 
+#include <array>
+#include <cstdint>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
@@ -57,10 +59,14 @@ const std::vector<Parameter>& shared_parameters(const tn_op& op) {
 }  // namespace
 
 const std::vector<Parameter>& parameters(const tn_op& op) {
-  thread_local std::unordered_map<const tn_op*, const std::vector<Parameter>*> known;
-  const std::vector<Parameter>*& found = known[&op];
-  if (found == nullptr) found = &shared_parameters(op);
-  return *found;
+  struct Known {
+    const tn_op* op;
+    const std::vector<Parameter>* parameters;
+  };
+  thread_local std::array<Known, 256> recent{};  // passes ask for each node, several times
+  Known& known = recent[(reinterpret_cast<uintptr_t>(&op) >> 4) % recent.size()];
+  if (known.op != &op) known = {&op, &shared_parameters(op)};
+  return *known.parameters;
 }
 
 }  // namespace tenon::graph

@@ -188,12 +188,16 @@ void mark_shapes(Graph& graph) {
 }
 
 Graph concrete(const Graph& graph, std::span<const int64_t> dims) {
-  const std::vector<int64_t> values = evaluate(graph.sizes, dims);
   Graph made = graph;
   made.sizes = {};
-  each_number(made, Patcher{graph.sizes.varying, values});
-  check_reach(made);
+  make_concrete(made, graph.sizes, dims);
   return made;
+}
+
+void make_concrete(Graph& made, const Sizes& sizes, std::span<const int64_t> dims) {
+  const std::vector<int64_t> values = evaluate(sizes, dims);
+  each_number(made, Patcher{sizes.varying, values});
+  check_reach(made);
 }
 
 }  // namespace tenon::graph

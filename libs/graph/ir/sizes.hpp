@@ -64,5 +64,7 @@ std::unordered_map<const void*, const Varying*> varying_numbers(const Graph& gra
 void mark_shapes(Graph& graph);
 // The graph at these dims, with every number fixed. Throws Error if a view would leave its buffer.
 Graph concrete(const Graph& graph, std::span<const int64_t> dims);
+// Makes the same of a graph that is concrete at other dims.
+void make_concrete(Graph& made, const Sizes& sizes, std::span<const int64_t> dims);
 
 }  // namespace tenon::graph

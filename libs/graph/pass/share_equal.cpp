@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <unordered_map>
+#include <bit>
 
 #include "pass/pass.hpp"
 #include "pass/values.hpp"
@@ -23,14 +23,15 @@ size_t hash_of(const Node& node) {
   for (const Argument& argument : node.args)
     if (const auto* view = std::get_if<View>(&argument))
       hash = hash * 31 + view->buffer * 7 + static_cast<size_t>(view->offset);
-  return hash;
+  return hash ^ hash >> 17;  // the low bits choose
 }
 
 }  // namespace
 
 void share_equal(Graph& graph) {
   const ValueMap values(graph);
-  std::unordered_multimap<size_t, uint32_t> known;
+  constexpr uint32_t kNone = UINT32_MAX;
+  std::vector<uint32_t> known(std::bit_ceil(graph.nodes.size() * 2 + 1), kNone);  // by hash
   std::vector<uint32_t> stands_for(graph.buffers.size());
   for (uint32_t b = 0; b < stands_for.size(); ++b) stands_for[b] = b;
   std::vector<uint32_t> touched;
@@ -49,18 +50,18 @@ void share_equal(Graph& graph) {
     Node& node = graph.nodes[at];
     each_view_of(node, [&](View& view) { view.buffer = stands_for[view.buffer]; });
     if (!is_pure(node)) continue;
-    const size_t hash = hash_of(node);
-    const auto [begin, end] = known.equal_range(hash);
-    const auto first = std::find_if(begin, end, [&](const auto& one) {
-      return computes_the_same(graph.nodes[one.second], node);
-    });
+    size_t slot = hash_of(node) % known.size();
+    while (known[slot] != kNone && !computes_the_same(graph.nodes[known[slot]], node))
+      slot = (slot + 1) % known.size();
+    if (known[slot] == kNone) {
+      known[slot] = at;
+      continue;
+    }
     const bool inside = std::ranges::all_of(
         node.results, [&](const View& view) { return values.replaceable(view.buffer); });
-    if (first == end)
-      known.emplace(hash, at);
-    else if (inside)
-      for (size_t k = 0; k < node.results.size(); ++k)
-        stands_for[node.results[k].buffer] = graph.nodes[first->second].results[k].buffer;
+    if (!inside) continue;
+    for (size_t k = 0; k < node.results.size(); ++k)
+      stands_for[node.results[k].buffer] = graph.nodes[known[slot]].results[k].buffer;
   }
   drop_dead(graph);
 }

@@ -12,18 +12,21 @@ namespace {
 template <class Stays>
 Graph lowered(const Graph& graph, const Device& target, Stays&& stays) {
   Recorder recorder(target);
+  recorder.reserve(graph);
   std::vector<Tensor> flats;
+  flats.reserve(graph.buffers.size());
   for (const Buffer& buffer : graph.buffers)
     flats.push_back(
         recorder.add(buffer.role, buffer.dtype, {&buffer.size, 1}, buffer.name, buffer.constant));
-  FlatViews views = FlatViews::kept(flats);
+  Replay replay(flats, Recorder::device(), graph.symbols);
+  replay.keep_views();
   for (const Node& node : graph.nodes) {
     if (node.control != nullptr || stays(node)) {
       recorder.append(node);
       continue;
     }
     const size_t from = recorder.graph().nodes.size();
-    replay(node, views, Recorder::device(), graph.symbols);
+    replay.run(node);
     if (has_symbols(node)) recorder.keep_symbols(node, from);
   }
   Graph lowered = recorder.take();

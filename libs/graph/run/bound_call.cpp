@@ -6,39 +6,48 @@
 
 namespace tenon::graph {
 
-void BoundCall::make_room() {
-  size_t views = node_.results.size(), numbers = 0, lists = 0;
-  for (const Argument& argument : node_.args) {
-    views += std::holds_alternative<View>(argument);
-    numbers +=
-        std::holds_alternative<Number>(argument) || std::holds_alternative<Symbolic>(argument);
-    if (const auto* list = std::get_if<Views>(&argument)) views += list->size(), ++lists;
+void CallRoom::reserve(const Graph& graph) {
+  size_t nviews = 0, nnumbers = 0, nargs = 0, nlisted = 0, nstrides = 0;
+  for (const Node& node : graph.nodes) {
+    nviews += node.results.size();
+    nlisted += node.results.size();
+    nargs += node.args.size();
+    for (const Argument& argument : node.args) {
+      nviews += std::holds_alternative<View>(argument);
+      nnumbers +=
+          std::holds_alternative<Number>(argument) || std::holds_alternative<Symbolic>(argument);
+      if (const auto* list = std::get_if<Views>(&argument))
+        nviews += list->size(), nlisted += list->size();
+    }
+    if (node.loop) nstrides += node.loop->strides.size();
   }
-  places_.reserve(views);
-  numbers_.reserve(numbers);
-  lists_.reserve(lists);
-  args_.reserve(node_.args.size());
-  outs_.reserve(node_.results.size());
-  if (node_.loop) strides_.reserve(node_.loop->strides.size());
+  places.reserve(nviews);
+  numbers.reserve(nnumbers);
+  args.reserve(nargs);
+  views.reserve(nlisted);
+  strides.reserve(nstrides);
 }
 
-BoundCall::BoundCall(const Node& node) : node_(node) {
-  make_room();
-  for (const Argument& argument : node.args) args_.push_back(value(argument));
-  for (const View& result : node.results) outs_.push_back(add(result));
+BoundCall::BoundCall(const Node& node, CallRoom& room) : node_(node), room_(room) {
+  const size_t place = room.places.size();
+  tn_value* const args = room.args.data() + room.args.size();
+  args_ = {args, node.args.size()};
+  for (const Argument& argument : node.args) room.args.push_back(value(argument));
   call_.struct_size = sizeof call_;
-  call_.args = args_.data();
-  call_.nargs = static_cast<uint32_t>(args_.size());
-  call_.outs = outs_.data();
-  call_.nouts = static_cast<uint32_t>(outs_.size());
+  call_.args = args;
+  call_.nargs = static_cast<uint32_t>(node.args.size());
+  call_.outs = room.views.data() + room.views.size();
+  call_.nouts = static_cast<uint32_t>(node.results.size());
+  for (const View& result : node.results) room.views.push_back(add(result));
+  places_ = std::span(room.places).subspan(place);
   if (node.loop) {
-    for (const auto& each : node.loop->strides) strides_.push_back(each.data());
     loop_.struct_size = sizeof loop_;
     loop_.ndim = static_cast<uint32_t>(node.loop->shape.size());
     loop_.reduced = node.loop->reduced;
-    loop_.noperands = static_cast<uint32_t>(strides_.size());
+    loop_.noperands = static_cast<uint32_t>(node.loop->strides.size());
     loop_.shape = node.loop->shape.data();
-    loop_.strides = strides_.data();
+    loop_.strides = room.strides.data() + room.strides.size();
+    for (const auto& each : node.loop->strides) room.strides.push_back(each.data());
     call_.loop = &loop_;
     call_.flags = node.loop->flags;
   }
@@ -54,7 +63,7 @@ uint64_t BoundCall::scratch_size() const {
 }
 
 const tn_view* BoundCall::add(const View& view) {
-  Place& place = places_.emplace_back();
+  CallRoom::Place& place = room_.places.emplace_back();
   place.buffer = view.buffer;
   place.offset = view.offset * static_cast<int64_t>(size_of(view.dtype));
   place.view.struct_size = sizeof place.view;
@@ -85,7 +94,7 @@ void BoundCall::set_symbols(std::span<const Symbol> symbols) {
 }
 
 tn_view* BoundCall::add(const Number& number) {
-  tn_view& view = numbers_.emplace_back();
+  tn_view& view = room_.numbers.emplace_back();
   view.struct_size = sizeof view;
   view.dtype = static_cast<tn_dtype>(number.dtype);
   view.flags = TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS;
@@ -103,16 +112,19 @@ tn_value BoundCall::value(const Argument& argument) {
     tn_value operator()(const Symbolic& value) {
       const bool number = value.kind == Symbolic::Kind::Number;
       tn_view* view = number ? to.add(number_of(value.dtype, 0).value()) : nullptr;
-      to.symbolic_.push_back({value, to.args_.size(), view});
+      const auto arg =
+          static_cast<size_t>(to.room_.args.data() + to.room_.args.size() - to.args_.data());
+      to.symbolic_.push_back({value, arg, view});
       if (number) return tagged(TN_VALUE_VIEW, 0, view);
       return value.kind == Symbolic::Kind::Int ? detail::value(int64_t{0}) : detail::value(0.0);
     }
     tn_value operator()(const Number& value) { return tagged(TN_VALUE_VIEW, 0, to.add(value)); }
     tn_value operator()(const View& value) { return tagged(TN_VALUE_VIEW, 0, to.add(value)); }
     tn_value operator()(const Views& views) {
-      auto& list = to.lists_.emplace_back();
-      for (const auto& view : views) list.push_back(view ? to.add(*view) : nullptr);
-      return tagged(TN_VALUE_VIEWS, list.size(), list.data());
+      auto& all = to.room_.views;
+      const tn_view** const list = all.data() + all.size();
+      for (const auto& view : views) all.push_back(view ? to.add(*view) : nullptr);
+      return tagged(TN_VALUE_VIEWS, views.size(), list);
     }
     BoundCall& to;
   };

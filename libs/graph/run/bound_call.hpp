@@ -12,10 +12,27 @@ struct Patch {
   int64_t offset;  // in bytes, from the buffer's first element
 };
 
+// What the bound calls of a graph consist of: few allocations for all of them, because graphs are bound anew at each size. Room is reserved
+// before the first, so addresses in here stay valid.
+struct CallRoom {
+  struct Place {
+    tn_view view;
+    uint32_t buffer;
+    int64_t offset;
+  };
+  void reserve(const Graph& graph);
+
+  std::vector<Place> places;
+  std::vector<tn_view> numbers;
+  std::vector<tn_value> args;
+  std::vector<const tn_view*> views;  // lists of views: results, and arguments
+  std::vector<const int64_t*> strides;
+};
+
 class BoundCall {
  public:
-  // Prepares the kernel's plan.
-  explicit BoundCall(const Node& node);
+  // Prepares the kernel's plan. `room` outlives this.
+  BoundCall(const Node& node, CallRoom& room);
   ~BoundCall();
   BoundCall(const BoundCall&) = delete;
   BoundCall& operator=(const BoundCall&) = delete;
@@ -23,7 +40,7 @@ class BoundCall {
   // Every view, with its buffer.
   template <class Use>
   void each_view(Use&& use) {
-    for (Place& place : places_) use(place.buffer, Patch{&place.view, place.offset});
+    for (CallRoom::Place& place : places_) use(place.buffer, Patch{&place.view, place.offset});
   }
   uint64_t scratch_size() const;
   // Writes the symbols' values into the call.
@@ -38,11 +55,6 @@ class BoundCall {
   const tn_call& call() const { return call_; }
 
  private:
-  struct Place {
-    tn_view view;
-    uint32_t buffer;
-    int64_t offset;
-  };
   struct Varying {
     Symbolic symbolic;
     size_t arg;
@@ -53,17 +65,12 @@ class BoundCall {
   tn_value value(const Argument& argument);
 
   const Node& node_;
+  CallRoom& room_;
   void* plan_ = nullptr;
   tn_call call_{};
   tn_loop loop_{};
-  // The constructor reserves all the room it needs, so addresses in here stay valid.
-  void make_room();
-  std::vector<Place> places_;
-  std::vector<tn_view> numbers_;
-  std::vector<tn_value> args_;
-  std::vector<std::vector<const tn_view*>> lists_;
-  std::vector<const tn_view*> outs_;
-  std::vector<const int64_t*> strides_;
+  std::span<CallRoom::Place> places_;
+  std::span<tn_value> args_;
   std::vector<Varying> symbolic_;
 };
 

@@ -38,12 +38,14 @@ Instance::Instance(const Graph& graph, const Arena& arena, const Device& device,
     : graph_(graph), device_(device), flats_(graph.buffers.size()), patches_(graph.buffers.size()) {
   place(arena);
   uint64_t scratch = 0;
+  steps_.reserve(graph.nodes.size());
+  if (bind) room_.reserve(graph);
   for (const Node& node : graph.nodes) {
     if (!bind || node.kernel == nullptr) {
       add_call(node);
       continue;
     }
-    BoundCall& made = *bound_.emplace_back(std::make_unique<BoundCall>(node));
+    BoundCall& made = *bound_.emplace_back(std::make_unique<BoundCall>(node, room_));
     steps_.push_back({made.kernel().run, made.kernel().self, made.plan(), &made.call(), &node});
     if (made.has_symbols()) varying_.push_back(&made);
     scratch = std::max(scratch, made.scratch_size());
@@ -104,12 +106,11 @@ void Instance::add_call(const Node& node) {
   const auto run = [](void* self, void*, const tn_call*) {
     const auto& of = *static_cast<Called*>(self);
     const Instance& in = *of.instance;
-    FlatViews views(in.flats_);
     return detail::guarded("graph", [&] {
       if (of.node->control != nullptr)
         run_control(*of.node, in.flats_);
       else
-        replay(*of.node, views, in.device_, in.symbols_);
+        Replay(in.flats_, in.device_, in.symbols_).run(*of.node);
     });
   };
   steps_.push_back({run, &called, nullptr, nullptr, &node});

@@ -51,6 +51,7 @@ class Instance {
   bool keeps_inputs_ = false;  // a call or a result uses them as tensors
   bool calls_nothing_ = false;
   std::vector<Step> steps_;
+  CallRoom room_;  // what the bound calls consist of
   std::vector<std::unique_ptr<BoundCall>> bound_;
   std::vector<BoundCall*> varying_;  // the calls that have symbols
   std::span<const Symbol> symbols_;  // of this run

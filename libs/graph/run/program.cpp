@@ -73,7 +73,32 @@ Program::Program(Graph graph, Device device, bool exact, Decided* decided)
         buffer.constant = buffer.constant.to(device_);
     mark_shapes(graph_);
   }
-  lowered_ = lowered_now(decided);
+  lowered_ = lowered_now(graph_, decided);
+}
+
+namespace {
+
+// What a run reads of a graph besides what was lowered.
+Graph outline_of(const Graph& graph) {
+  Graph made;
+  made.inputs = graph.inputs;
+  made.results = graph.results;
+  made.symbols = graph.symbols;
+  made.differentiable = graph.differentiable;
+  return made;
+}
+
+}  // namespace
+
+Program::Program(Program& whole, std::vector<int64_t> dims, const Graph& concrete)
+    : graph_(outline_of(concrete)),
+      device_(whole.device_),
+      whole_(&whole),
+      dims_(std::move(dims)),
+      in_turn_(whole.in_turn_),
+      exact_(whole.exact()),
+      state_(whole.state_) {
+  lowered_ = lowered_now(concrete, &whole.decided_);
 }
 
 bool Program::binds() const {
@@ -81,10 +106,15 @@ bool Program::binds() const {
   return device_ == host && !validating();
 }
 
-std::shared_ptr<const Program::Lowered> Program::lowered_now(Decided* decided) const {
+std::shared_ptr<const Program::Lowered> Program::lowered_again() const {
+  return whole_ == nullptr ? lowered_now(graph_) : lowered_now(concrete(whole_->graph_, dims_));
+}
+
+std::shared_ptr<const Program::Lowered> Program::lowered_now(const Graph& graph,
+                                                             Decided* decided) const {
   auto made = std::make_shared<Lowered>();
   made->epoch = Recorder::epoch();
-  made->graph = lower(graph_, device_);
+  made->graph = lower(graph, device_);
   for (Node& node : made->graph.nodes) {
     if (node.control == nullptr) continue;
     node.control = std::make_shared<Control>(*node.control);
@@ -109,7 +139,7 @@ Program::TakenPtr Program::take() {
   const std::lock_guard lock(mutex_);
   if (lowered_->epoch != Recorder::epoch()) {
     idle_.clear();  // their kernels may be gone
-    lowered_ = lowered_now();
+    lowered_ = lowered_again();
   }
   if (lowered_->packing.stale()) lowered_->packing.pack();
   if (taken != nullptr && taken->lowered == lowered_) return taken;
@@ -141,10 +171,9 @@ void Program::check_type(size_t i, const tn_view& input) const {
   const auto dtype = static_cast<DType>(input.dtype);
   const std::span<const int64_t> shape(input.shape, input.ndim);
   if (dtype == wanted.dtype && std::ranges::equal(shape, wanted.shape)) return;
-  throw Error(
-      TN_INVALID_ARGUMENT,
-      fmt::format("[graph] input {} ({}) is {}, not {}", i, graph_.buffers[wanted.buffer].name,
-                  described(wanted.dtype, wanted.shape), described(dtype, shape)));
+  throw Error(TN_INVALID_ARGUMENT,
+              fmt::format("[graph] input {} ({}) is {}, not {}", i, buffers()[wanted.buffer].name,
+                          described(wanted.dtype, wanted.shape), described(dtype, shape)));
 }
 
 constexpr size_t kMostPlanned = 64, kMostPacked = 8;  // each packed one holds copies of the weights
@@ -194,7 +223,12 @@ std::shared_ptr<Program> Program::at(std::vector<int64_t> dims) {
     planned_.splice(planned_.begin(), planned_, found);
     return planned_.front().program;
   }
-  auto made = std::make_shared<Program>(concrete(graph_, dims), device_, exact_, &decided_);
+  if (concrete_)
+    make_concrete(*concrete_, graph_.sizes, dims);
+  else
+    concrete_ = concrete(graph_, dims);
+  concrete_->symbols = graph_.symbols;
+  auto made = std::make_shared<Program>(*this, dims, *concrete_);
   planned_.push_front({std::move(dims), made});
   const size_t most = made->lowered_->packing.empty() ? kMostPlanned : kMostPacked;
   while (planned_.size() > most) planned_.pop_back();
@@ -264,7 +298,7 @@ void Program::set_exact(bool exact) {
   idle_.clear();
   planned_.clear();
   decided_ = {};
-  lowered_ = lowered_now();
+  lowered_ = lowered_again();
 }
 
 void Program::set_numbers(size_t first, std::span<const double> values) {
@@ -314,12 +348,12 @@ void Program::run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                         : empty(buffer.size, buffer.dtype, Recorder::device()));
   for (size_t i = 0; i < inputs.size(); ++i)
     flats[graph.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
-  FlatViews views(flats);
+  Replay replay(flats, Recorder::device(), {});
   for (const Node& node : graph.nodes) {
     if (node.control != nullptr)
       record_control(node, flats);
     else
-      replay(node, views, Recorder::device(), {});
+      replay.run(node);
   }
   std::vector<Tensor> made;
   for (const View& view : graph.results) made.push_back(view_in(view, flats));
@@ -336,7 +370,7 @@ Facts Program::facts() {
   }
   facts.arena = lowered_->arena.bytes;
   facts.apart = lowered_->arena.apart;
-  for (const Buffer& buffer : graph_.buffers)
+  for (const Buffer& buffer : buffers())
     if (is_held(buffer.role))
       (buffer.role == Role::State ? facts.state : facts.weights) += buffer.constant.nbytes();
   return facts;

@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "pass/decisions.hpp"
 #include "run/instance.hpp"
@@ -26,8 +27,10 @@ class Program {
  public:
   Program(const Graph& graph, Device device)
       : Program(graph, device, graph.writes_state(), nullptr) {}
-  // `decided`: shared decisions, if this is a program for one of several sizes; only the constructor uses them.
+  // `decided`: gets the decisions of a program that is lowered at other sizes, too.
   Program(Graph graph, Device device, bool exact, Decided* decided);
+  // Of a program for any sizes, which outlives it, at these. `concrete`: its graph there.
+  Program(Program& whole, std::vector<int64_t> dims, const Graph& concrete);
   ~Program() { delete handy_.load(); }
 
   const Graph& graph() const { return graph_; }
@@ -69,7 +72,9 @@ class Program {
   };
   // Whether nodes run their kernels directly, without a call.
   bool binds() const;
-  std::shared_ptr<const Lowered> lowered_now(Decided* decided = nullptr) const;
+  std::shared_ptr<const Lowered> lowered_now(const Graph& graph, Decided* decided = nullptr) const;
+  std::shared_ptr<const Lowered> lowered_again() const;
+  const std::vector<Buffer>& buffers() const { return whole_ ? whole_->buffers() : graph_.buffers; }
   using TakenPtr = std::unique_ptr<Taken>;
   TakenPtr take();
   void give(TakenPtr taken);
@@ -86,8 +91,10 @@ class Program {
   void run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                   tn_tensor** results) const;
 
-  Graph graph_;
+  Graph graph_;  // with a whole_ only what a run reads
   Device device_;
+  const Program* whole_ = nullptr;
+  std::vector<int64_t> dims_;  // the sizes that this is for, with a whole_
   std::mutex mutex_;
   std::shared_ptr<const Lowered> lowered_;
   std::vector<TakenPtr> idle_;
@@ -99,8 +106,9 @@ class Program {
     std::vector<int64_t> dims;
     std::shared_ptr<Program> program;
   };
-  std::list<Planned> planned_;  // the most recently used first
-  Decided decided_;             // shared by `planned_`
+  std::list<Planned> planned_;     // the most recently used first
+  Decided decided_;                // shared by `planned_`
+  std::optional<Graph> concrete_;  // the graph at the sizes that were met last
   std::atomic<bool> exact_;
   std::vector<tn_tensor*> state_;  // tensors of the graph that runs write to
 };

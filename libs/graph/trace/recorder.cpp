@@ -94,6 +94,12 @@ Recorder::~Recorder() {
   tn_generator_set_state(nullptr, seed_, offset_);  // as if nothing had been drawn
 }
 
+void Recorder::reserve(const Graph& like) {
+  graph_.nodes.reserve(like.nodes.size());
+  graph_.buffers.reserve(like.buffers.size());
+  numbers_.reserve(like.buffers.size());
+}
+
 Tensor Recorder::add(Role role, DType dtype, std::span<const int64_t> shape, std::string name,
                      Tensor constant) {
   Tensor made = empty(IntList(shape), dtype, device());
@@ -229,6 +235,7 @@ void Recorder::called(const tn_op& op, const tn_call& call, const tn_kernel* ker
   node.args.reserve(call.nargs);
   for (uint32_t i = 0; i < call.nargs; ++i)
     node.args.push_back(argument(call.args[i], known[i].generator));
+  node.results.reserve(call.nouts);
   for (uint32_t k = 0; k < call.nouts; ++k) node.results.push_back(use(*call.outs[k]));
   // Each run must draw anew, which only a call does.
   node.kernel = draws(node) ? nullptr : kernel;

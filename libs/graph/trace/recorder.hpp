@@ -25,6 +25,8 @@ class Recorder {
   static uint64_t epoch();
   static bool traced(const tn_tensor* tensor) { return tn_tensor_device(tensor) == device().get(); }
 
+  // Room for a graph about as large as this one.
+  void reserve(const Graph& like);
   // A tensor without elements that stands for an outside buffer.
   Tensor add(Role role, DType dtype, std::span<const int64_t> shape, std::string name,
              Tensor constant = {});

@@ -184,7 +184,12 @@ TEST(Trace, OtherDevices) {
   // Builds without the simulator (ThreadSanitizer's) have no second device.
   const char* plugin = std::getenv("TENON_GRAPH_PLUGIN");
   if (plugin == nullptr) GTEST_SKIP() << "TENON_GRAPH_PLUGIN names no plugin with a device";
+  const auto rows = [](In in) { return Results{(in[0] * 2).tanh() + 1}; };
+  const Program sized = graph::trace({randn({4, 3})}, {{{0, {"rows"}}}}, rows);
+  const Tensor some = randn({7, 3});
+  const Tensor before = sized({some})[0];
   detail::check(tn_plugin_load(detail::to_str(plugin)));
+  expect_same(sized({some})[0], before);  // lowered again, at its size
   const Device device = devices().back();
   nn::Sequential net(nn::Conv2d(3, 8, 3, {.padding = {1}}), nn::GroupNorm(2, 8), nn::GELU(),
                      nn::Flatten(), nn::Linear(8 * 8 * 8, 10));
