@@ -1,11 +1,11 @@
-"""Comparing tensors, and checking gradients against differences."""
+"""Compares tensors, and checks gradients against differences."""
 import math
 
 import tenon
 from . import _core
 from ._core import Tensor, ops
 
-# (relative, absolute): about the rounding of a few operations in the dtype.
+# (relative, absolute): roughly the rounding of a few operations in the dtype.
 _TOLERANCES = {'float16': (1e-3, 1e-5), 'bfloat16': (1.6e-2, 1e-5), 'float32': (1.3e-6, 1e-5), 'float64': (1e-7, 1e-7),
                'complex64': (1.3e-6, 1e-5), 'complex128': (1e-7, 1e-7)}
 
@@ -14,7 +14,7 @@ _WIDENED = ('bool', 'float8_e4m3fn', 'float8_e5m2')
 
 
 def _wide(x):
-    """As a dtype in which differences are exact enough."""
+    """x in a dtype in which differences are exact enough."""
     x = x.detach().cpu()
     if x.dtype.is_complex:
         return ops['cast'](x, 'complex128')
@@ -36,8 +36,8 @@ def _fail(text, msg):
 def assert_close(actual, expected, rtol=None, atol=None, equal_nan=False, check_dtype=True, check_device=True, msg=None):
     """Raises AssertionError, naming the worst element, unless |actual - expected| ≤ atol + rtol·|expected| everywhere.
 
-    Tensors, NumPy arrays and numbers, or lists, tuples and dicts of them. Tolerances default to what the dtype can hold (exact
-    for integers and bools); shapes must be the same, and dtypes and devices unless told otherwise.
+    Accepts tensors, NumPy arrays and numbers, or lists, tuples and dicts of them. Tolerances default to the dtype's precision (exact
+    for integers and bools); shapes must be the same, and by default dtypes and devices too.
 
     >>> tenon.testing.assert_close(tenon.tensor([1.0, 2.0]), tenon.tensor([1.0, 2.0 + 1e-7]))
     >>> tenon.testing.assert_close(tenon.tensor([1.0, 2.0]), tenon.tensor([1.0, 2.5]))
@@ -95,7 +95,7 @@ def _compare(actual, expected, rtol, atol, equal_nan, check_dtype, check_device,
         size = ops['abs'](b if b.dtype.is_complex else ops['cast'](b, 'float64'))
         allowed = atol + rtol * size
         finite = ops['logical_and'](ops['isfinite'](a), ops['isfinite'](b))
-        good = same  # without tolerances nothing else will do: float64 does not hold every integer
+        good = same  # without tolerances only equality counts, because float64 does not hold every integer
         if rtol or atol:
             good = ops['logical_or'](same, ops['logical_and'](finite, ops['less_equal'](difference, allowed)))
         bad = ops['logical_not'](good)
@@ -148,7 +148,7 @@ def _numeric(fn, inputs, x, eps):
             with tenon.no_grad():
                 flat[index] = centre + step
             given = [v.clone() if isinstance(v, Tensor) else v for v in plain]
-            for v, original in zip(given, inputs):  # fn may differentiate by itself
+            for v, original in zip(given, inputs):  # fn itself may differentiate
                 if isinstance(v, Tensor) and original.requires_grad:
                     v.requires_grad_()
             sides.append([y.detach() for y in _outputs(fn, given)])
@@ -159,7 +159,7 @@ def _numeric(fn, inputs, x, eps):
 
 
 def gradcheck(fn, inputs, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True):
-    """Whether the gradients of fn(*inputs), by backward, are those that central differences find.
+    """Whether the gradients of fn(*inputs) by backward agree with central differences.
 
     Inputs that require a gradient must be float64. Raises AssertionError with the element where they differ, or returns False.
 
@@ -202,7 +202,7 @@ def _check_output(y, x, numeric, numbers, atol, rtol):
 
 
 def gradgradcheck(fn, inputs, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True):
-    """Whether the gradients of the gradients of fn(*inputs) are those that central differences find.
+    """Whether the gradients of the gradients of fn(*inputs) agree with central differences.
 
     >>> x = tenon.tensor([0.3, 0.7], dtype=tenon.float64, requires_grad=True)
     >>> tenon.testing.gradgradcheck(lambda x: x ** 3, (x,))
@@ -211,7 +211,7 @@ def gradgradcheck(fn, inputs, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=Tr
     inputs = _as_tuple(inputs)
     where = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     _check_inputs('gradgradcheck', inputs)
-    # Weights that differ from one another; the same in every call.
+    # Weights that differ from one another and are the same in every call.
     seeds = [tenon.linspace(0.5, 1.5, y.size, dtype=y.dtype).reshape(y.shape).requires_grad_() for y in _outputs(fn, inputs)]
 
     def first(*values):

@@ -9,7 +9,7 @@ _rmsprop_step, _adagrad_step = ops['rmsprop_step'], ops['adagrad_step']
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum where it is not 0. `params`: parameters, or dicts of "params" and options.
+    """Gradient descent, with momentum if it is not 0. `params`: parameters, or dicts of "params" and options.
 
     >>> w = tenon.nn.Parameter(tenon.tensor([1.0]))
     >>> optimizer = tenon.optim.SGD([w], lr=0.25)
@@ -79,7 +79,7 @@ class Adam(Optimizer):
         graph._before.append(lambda: self._before_replay(g, group, bucket))
 
     def _before_replay(self, g, group, bucket):
-        """The device counts by itself; it is told of steps that were taken otherwise, and of a new rate."""
+        """The device counts by itself; this tells it of steps taken outside the graph, and of a new rate."""
         plan = self._plans[g]
         if plan is None or all(bucket is not other for other in plan.buckets):
             raise PreconditionError(f'[{type(self).__name__}] other parameters have gradients than when its step was captured, or its state '
@@ -99,7 +99,7 @@ class AdamW(Adam):
 
 
 class RMSprop(Optimizer):
-    """Divides by a running root of the mean square; `centered`: by a running deviation."""
+    """Divides by a running root of the mean square, or with `centered` by a running deviation."""
 
     _defaults = {'lr': 1e-2, 'alpha': 0.99, 'eps': 1e-8, 'weight_decay': 0.0, 'momentum': 0.0, 'centered': False}
     _state_names = ('square_avg', 'grad_avg', 'momentum_buffer')

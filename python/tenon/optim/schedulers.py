@@ -1,4 +1,4 @@
-"""Schedules of the learning rate. Call step() after each epoch, or batch, as the schedule counts."""
+"""Schedules of the learning rate. Call step() after each epoch or batch, whichever the schedule counts."""
 import bisect
 import math
 
@@ -20,13 +20,13 @@ def _check_state(where, state, keys):
 
 
 class LRScheduler:
-    """Sets the rate of every group as a function of the number of steps and the rate that it had before any schedule."""
+    """Sets the rate of every group as a function of the number of steps and of the rate before any schedule."""
 
     _starts_changed = False
 
     def __init__(self, optimizer):
         self.optimizer = _check_optimizer(type(self).__name__, optimizer)
-        # The first schedule keeps the rate that it found for those that come after it.
+        # The first schedule keeps the rate that it found for later ones.
         self.base_lrs = [group.setdefault('initial_lr', group['lr']) for group in optimizer.param_groups]
         self.last_epoch = 0
         if self._starts_changed:
@@ -41,7 +41,7 @@ class LRScheduler:
             group['lr'] = self._rate(base, epoch)
 
     def step(self):
-        """Goes on by one step."""
+        """Advances by one step."""
         _steps.before_schedule(self)
         self._set(self.last_epoch + 1)
 
@@ -54,7 +54,7 @@ class LRScheduler:
         return {'last_epoch': float(self.last_epoch), **{f'base_lrs.{g}': base for g, base in enumerate(self.base_lrs)}}
 
     def load_state_dict(self, state_dict):
-        """Goes on where state_dict() was taken."""
+        """Continues where state_dict() was taken."""
         bases = [f'base_lrs.{g}' for g in range(len(self.base_lrs))]
         _check_state(type(self).__name__, state_dict, [*bases, 'last_epoch'])
         self.base_lrs = [float(state_dict[key]) for key in bases]
@@ -62,7 +62,7 @@ class LRScheduler:
 
 
 class StepLR(LRScheduler):
-    """Times gamma every `step_size` steps.
+    """Multiplies the rate by gamma every `step_size` steps.
 
     >>> optimizer = tenon.optim.SGD([tenon.nn.Parameter(tenon.zeros(1))], lr=1.0)
     >>> schedule = tenon.optim.StepLR(optimizer, 2, gamma=0.5)
@@ -146,10 +146,9 @@ class LambdaLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Rises to `max_lr` and falls far below the beginning, both along cosines (Smith & Topin 2018).
+    """Rises to `max_lr` and falls far below its first value, both along cosines (Smith & Topin 2018).
 
-    `pct_start` is the part of the steps in which the rate rises; it begins at max_lr / div_factor and ends at the beginning /
-    final_div_factor.
+    `pct_start` is the share of the steps in which the rate rises; it begins at max_lr / div_factor and ends at that / final_div_factor.
     """
 
     _starts_changed = True
@@ -211,12 +210,12 @@ class SequentialLR(LRScheduler):
         self.schedulers[past]._set(epoch - self.milestones[past - 1] if past else epoch)
 
     def state_dict(self):
-        """Numbers by name, those of its schedules among them."""
+        """Numbers by name, including those of its schedules."""
         return super().state_dict() | {f'schedulers.{i}.{key}': value for i, scheduler in enumerate(self.schedulers)
                                        for key, value in scheduler.state_dict().items()}
 
     def load_state_dict(self, state_dict):
-        """Goes on where state_dict() was taken."""
+        """Continues where state_dict() was taken."""
         for i, scheduler in enumerate(self.schedulers):
             prefix = f'schedulers.{i}.'
             scheduler.load_state_dict({key[len(prefix):]: x for key, x in state_dict.items() if key.startswith(prefix)})
@@ -224,11 +223,11 @@ class SequentialLR(LRScheduler):
 
 
 class ReduceLROnPlateau:
-    """Lowers the rate when a value stops getting better: step(value) after each epoch.
+    """Lowers the rate when a value stops improving: call step(value) after each epoch.
 
-    `mode`: "min" or "max"; `patience`: steps without a better value before the rate falls; `threshold`: how much better, relative
-    to the best or, with `threshold_mode` "abs", by itself; `cooldown`: steps after a fall in which nothing is counted; a fall of
-    less than `eps` is left out.
+    `mode`: "min" or "max"; `patience`: steps without a better value before the rate falls; `threshold`: how much better, relative to
+    the best or, with `threshold_mode` "abs", in absolute terms; `cooldown`: steps after a fall during which nothing is counted. A fall
+    of less than `eps` is omitted.
     """
 
     def __init__(self, optimizer, mode='min', factor=0.1, patience=10, threshold=1e-4, threshold_mode='rel', cooldown=0,
@@ -249,7 +248,7 @@ class ReduceLROnPlateau:
         return value > self.best + margin if self.mode == 'max' else value < self.best - margin
 
     def step(self, metrics):
-        """`metrics` is what this epoch came to, such as the validation loss."""
+        """`metrics` is this epoch's value, such as the validation loss."""
         value = float(metrics)
         self.last_epoch += 1
         if self._is_better(value):
@@ -277,7 +276,7 @@ class ReduceLROnPlateau:
                 'cooldown_counter': float(self.cooldown_counter), 'last_epoch': float(self.last_epoch)}
 
     def load_state_dict(self, state_dict):
-        """Goes on where state_dict() was taken."""
+        """Continues where state_dict() was taken."""
         _check_state('ReduceLROnPlateau', state_dict, ('best', 'num_bad_epochs', 'cooldown_counter', 'last_epoch'))
         self.best, self.num_bad_epochs = float(state_dict['best']), int(state_dict['num_bad_epochs'])
         self.cooldown_counter, self.last_epoch = int(state_dict['cooldown_counter']), int(state_dict['last_epoch'])

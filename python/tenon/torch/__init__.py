@@ -1,13 +1,13 @@
-"""PyTorch's names with PyTorch's meaning: a script runs here after changing its import lines only.
+"""PyTorch's names with PyTorch's meaning: a script runs here once its import lines are changed.
 
 >>> import tenon.torch as torch
 >>> values, indices = torch.max(torch.tensor([[1., 3.], [4., 2.]]), 1)
 >>> values.tolist(), indices.tolist()
 ([3.0, 4.0], [1, 0])
 
-Tensors, ops and modules are those of tenon. Where meanings agree a function is the very same object; otherwise it is a short
-function here, with PyTorch's arguments, promotion of dtypes and results. Methods of Tensor mean what PyTorch says, whichever module
-was imported. docs/torch.md says, function by function, what PyTorch's own samples found.
+Tensors, ops and modules are those of tenon. Where meanings agree, a function is the very same object; otherwise it is a short function
+here, with PyTorch's arguments, promotion of dtypes and results. Methods of Tensor have PyTorch's meaning, whichever module was
+imported. docs/torch.md lists, function by function, the results of PyTorch's own samples.
 """
 from math import e, inf, nan, pi
 
@@ -61,7 +61,7 @@ short, int, long = int16, int32, int64
 
 globals().update({name: _numpys(found) for name, found in globals().items() if name[0] != '_'})
 
-# Imported when they are first used.
+# Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
     compiler version xpu distributed multiprocessing sparse profiler onnx export'''.split())
 _LAZY = {name: module for module, names in {
@@ -102,12 +102,12 @@ _LAZY = {name: module for module, names in {
         avg_pool1d max_pool1d max_pool2d max_pool3d constant_pad_nd grid_sampler kl_div ctc_loss''',
 }.items() for name in names.split()}
 _DECOMPOSITIONS = frozenset('cholesky svd qr inverse det lu lu_solve'.split())
-# Functions that write into their first argument; those that are methods, too, are the methods.
+# Functions that write to their first argument; those that are also methods are the methods.
 _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ celu_ clamp_max_ clamp_min_
     clip_ conj_physical_ deg2rad_ dropout_ feature_alpha_dropout_ feature_dropout_ fix_ frac_ gcd_ i0_ lcm_ ldexp_ logit_
     nan_to_num_ negative_ rad2deg_ rrelu_ sinc_ threshold_ xlogy_'''.split())
 
-# What is not offered, and what to use instead.
+# Names that are not offered, and what to use instead.
 _INSTEAD = {
     'jit': 'call the function eagerly, or record it with torch.compile or tenon.graph.trace, whose programs can be saved',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
@@ -118,7 +118,7 @@ _INSTEAD = {
 
 
 def _asked_for():
-    """Whether the import of this module that is going on was written outside of tenon."""
+    """Whether the current import of this module was written outside of tenon."""
     from sys import _getframe
     frame = _getframe(1)
     while frame is not None:
@@ -154,6 +154,6 @@ def __dir__():
 
 
 if _asked_for():
-    # Tensors, shapes, dtypes and devices print as PyTorch's from here on.
+    # From here on tensors, shapes, dtypes and devices print as in PyTorch.
     from .printing import install as _install
     _install()

@@ -1,4 +1,4 @@
-"""Public functions of PyTorch that are not offered, by namespace: why, or what to use instead."""
+"""Public functions of PyTorch that are not offered, by namespace: the reason, or what to use instead."""
 
 _QUANTIZED = 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul'
 _AUTOCAST = 'use torch.autocast, or get_autocast_dtype() and is_autocast_enabled() with a kind of device'
@@ -62,7 +62,7 @@ _WHY = {namespace: {name: why for why, names in reasons.items() for name in name
 
 
 def absent(namespace, name):
-    """The AttributeError that a name of a namespace gives, '' being torch itself."""
+    """The AttributeError for a name of a namespace; '' is torch itself."""
     why = _WHY.get(namespace, {}).get(name)
     module = '.'.join(filter(None, ('torch', namespace)))
     if why:

@@ -1,9 +1,9 @@
-"""What PyTorch calls the history of an op, AddBackward0 of add, and the object that stands for it."""
+"""PyTorch's names for the history of an op, such as AddBackward0 for add, and the object that represents it."""
 import functools
 
 from .._core import ops
 
-# Where it is not the op's name in camel case with Backward0 behind it.
+# Names other than the op's name in camel case followed by Backward0.
 _NAMES = {op: name for name, ops in {
     'Cat': 'concat', 'ToCopy': 'cast', 'View': 'reshape flatten', 'Convolution': 'conv conv_backward_input', 'Pow': 'square',
     'NativeBatchNorm': 'batch_norm', 'NativeLayerNorm': 'layer_norm', 'NativeGroupNorm': 'group_norm', 'NllLoss': 'softmax_cross_entropy',
@@ -14,7 +14,7 @@ _NAMES = {op: name for name, ops in {
     'ScaledDotProductFlashAttentionForCpu': 'attention', 'PreluKernel': 'prelu', 'Threshold': 'where_between', 'LinalgSvd': 'linalg.svdvals',
 }.items() for op in ops.split()}
 _NUMBERED = {'clamp': 1, 'squeeze': 1}
-# Of the result's number of dimensions.
+# By the result's number of dimensions.
 _PRODUCTS = {0: 'Dot', 1: 'Mv', 2: 'Mm'}
 _REDUCED = {'sum': 'Sum', 'mean': 'Mean', 'prod': 'Prod', 'max': 'Max', 'min': 'Min'}
 
@@ -25,19 +25,19 @@ def backward_name(op, ndim):
         return ('Addmm' if op == 'linear' and ndim == 2 else _PRODUCTS.get(ndim, 'UnsafeView')) + 'Backward0'
     if op in _REDUCED and (ndim == 0 or op in ('sum', 'mean', 'prod')):
         return _REDUCED[op] + f'Backward{int((ndim > 0) != (op in ("max", "min")))}'
-    if op not in ops and '.' not in op:  # a Function of the program's
+    if op not in ops and '.' not in op:  # a Function of the program
         return op + 'Backward'
     name = _NAMES.get(op) or ''.join(part[:1].upper() + part[1:] for part in op.replace('.', '_').split('_'))
     return f'{name}Backward{_NUMBERED.get(op, 0)}'
 
 
 class Node(str):
-    """The last step of a tensor's history: the name of the op that made it, with PyTorch's name and way of printing."""
+    """The last step of a tensor's history: the name of the op that made it, with PyTorch's name and format."""
 
     __slots__ = ()
 
     def name(self):
-        """PyTorch's name of the step: AddBackward0."""
+        """PyTorch's name of the step, such as AddBackward0."""
         return type(self).__name__
 
     def __repr__(self):
@@ -60,5 +60,5 @@ def _kind(name):
 
 
 def node(op, ndim):
-    """The Node of a result of `ndim` dimensions of an op; None of None."""
+    """The Node of an op's result with `ndim` dimensions; None for None."""
     return None if op is None else _kind(backward_name(op, ndim))(op)

@@ -1,4 +1,4 @@
-"""What the functions of tenon.torch share: PyTorch's promotion of dtypes, `out=`, dimensions."""
+"""Parts that the functions of tenon.torch share: PyTorch's promotion of dtypes, `out=`, dimensions."""
 import builtins
 import functools
 from collections import namedtuple
@@ -20,13 +20,13 @@ def _named(self):
 
 @functools.cache
 def returned(name, fields='values indices') -> Any:
-    """The named tuple that a function gives, which reads as PyTorch's: torch.return_types.max(…)."""
+    """The named tuple that a function returns, which prints like PyTorch's: torch.return_types.max(…)."""
     base = values_indices if fields == 'values indices' else namedtuple(name, fields)
     return type(name, (base,), {'__slots__': (), '__repr__': _named, '__module__': 'torch.return_types'})
 
 
 def absent(module, instead):
-    """The __getattr__ of a module: a name that is not offered says what to use instead."""
+    """The __getattr__ of a module: for a name that is not offered it says what to use instead."""
     def __getattr__(name):
         if name in instead:
             raise AttributeError(f'[{module.removeprefix("tenon.")}.{name}] is not offered here: {instead[name]}')
@@ -35,42 +35,42 @@ def absent(module, instead):
 
 
 class defaults:
-    """What new tensors are unless told: set_default_dtype() and set_default_device() write here. None is the host."""
+    """The defaults of new tensors, set by set_default_dtype() and set_default_device(). None is the host."""
     dtype, complex, device = _core.float32, _core.complex64, None
 
     @classmethod
     def settle(cls, dtype, device):
-        """(dtype, device) of a new tensor: those that are given, or these."""
+        """(dtype, device) of a new tensor: those given, or the defaults."""
         return dtype or cls.dtype, cls.device if device is None else device
 
 
 def somewhere(mask):
-    """Whether a mask holds anywhere; inside vmap for any entry."""
+    """Whether a mask is true anywhere; inside vmap, for any entry."""
     return mask.size != 0 and bool(ops['any'](_core._behind(mask)))
 
 
 def broken(mask):
-    """Whether what a function asks of elements fails somewhere; not in a trace, where there are none yet."""
+    """Whether a condition on elements fails anywhere; False in a trace, where there are no elements yet."""
     return not _core._trace_active() and somewhere(mask)
 
 
 def largest(x):
-    """The largest element, as a number; inside vmap of all entries."""
+    """The largest element, as a number; inside vmap, of all entries."""
     return ops['max'](_core._behind(x)).item()
 
 
 def smallest(x):
-    """The smallest element, as a number; inside vmap of all entries."""
+    """The smallest element, as a number; inside vmap, of all entries."""
     return ops['min'](_core._behind(x)).item()
 
 
 def autocasting(x):
-    """Whether ops on this tensor's kind of device choose dtypes themselves: see torch.autocast."""
+    """Whether ops on this tensor's kind of device choose dtypes themselves; see torch.autocast."""
     return _core._autocast_active() and _core._get_autocast(x.device.type)[1]
 
 
 def lowered(*tensors):
-    """float32 and halves in the dtype of autocast, where that is on: for functions that are made of several ops."""
+    """float32 and halves in autocast's dtype if it is on: for functions made of several ops."""
     if not autocasting(tensors[0]):
         return tensors
     dtype = _core.as_dtype(_core._get_autocast(tensors[0].device.type)[0])
@@ -78,7 +78,7 @@ def lowered(*tensors):
 
 
 def in_float32(function):
-    """A function of tensors that are float32 where autocast is on and they are halves."""
+    """A function whose half-precision tensors become float32 while autocast is on."""
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         if not _core._autocast_active():
@@ -117,7 +117,7 @@ def number_dtype(value):
 
 
 def _weaker(strong, weak):
-    """dtype where weak (rank 0, or a number) may raise the kind of strong, never its width."""
+    """dtype, where weak (rank 0, or a number) may raise the kind of strong, but never its width."""
     if strong is None or weak is None:
         return strong or weak
     if rank(weak) <= rank(strong) and rank(strong):
@@ -128,7 +128,7 @@ def _weaker(strong, weak):
 
 
 def result_type(*operands):
-    """The dtype PyTorch computes in: tensors with dimensions come before those of rank 0, those before numbers."""
+    """The dtype in which PyTorch computes: tensors with dimensions take precedence over those of rank 0, and those over numbers."""
     wide = zero = number = None
     for x in operands:
         if isinstance(x, Tensor):
@@ -148,7 +148,7 @@ def _alike(operands):
 
 
 def promoted(*operands):
-    """Operands of one dtype; a Python number stays one where it does not decide."""
+    """Operands of one dtype; a Python number that does not decide the dtype stays a number."""
     if _alike(operands):
         return operands
     if not builtins.any(isinstance(x, Tensor) for x in operands):
@@ -167,7 +167,7 @@ def to_tensors(*operands):
 
 
 def floating(x):
-    """x, integers as the default dtype."""
+    """x, with integers in the default dtype."""
     check(x)
     return x if rank(x.dtype) >= 2 else _place(x, defaults.dtype, None)
 
@@ -179,7 +179,7 @@ def check(x, name='tenon.torch'):
 
 
 def into(out, value, exact=False) -> Any:
-    """value, or `out` with value written into it; exact: of its dtype."""
+    """value, or `out` with value written into it; exact: `out` must have its dtype."""
     if out is None:
         return value
     if isinstance(value, tuple):
@@ -208,7 +208,7 @@ def unary(function):
 
 
 def in_double(function):
-    """A function that computes in float64 and gives the dtype of its operand."""
+    """A function that computes in float64 and returns the dtype of its operand."""
     def call(input, *, out=None):
         x = floating(input)
         if rank(x.dtype) == 3:
@@ -220,7 +220,7 @@ def in_double(function):
 
 
 def dim_of(dim, ndim):
-    """dim from the front; 0 and -1 are taken for rank 0, too."""
+    """dim counted from the front; rank 0 accepts 0 and -1 too."""
     if isinstance(dim, builtins.bool) or not hasattr(dim, '__index__'):
         raise TypeError(f'dim must be an int, not {type(dim).__name__}')
     dim, most = dim.__index__(), builtins.max(ndim, 1)
@@ -230,7 +230,7 @@ def dim_of(dim, ndim):
 
 
 def dims_of(dim, ndim):
-    """A tuple of dimensions from the front, None and () being all."""
+    """A tuple of dimensions counted from the front; None and () mean all."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
     found = tuple(dim_of(each, ndim) for each in (dim if isinstance(dim, (tuple, list)) else (dim,)))
@@ -240,12 +240,12 @@ def dims_of(dim, ndim):
 
 
 def at_least_1d(x):
-    """Rank 0 as one row, for what works along a dimension."""
+    """Rank 0 as a vector of one element, for functions that work along a dimension."""
     return x if x.ndim else ops['reshape'](x, (1,))
 
 
 def shape_of(size) -> Any:
-    """The sizes of f(2, 3) or f((2, 3))."""
+    """The sizes given by f(2, 3) or f((2, 3))."""
     return tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
 
 
@@ -260,12 +260,12 @@ def full(shape, value, x, dtype=None):
 
 
 def cast(x, dtype):
-    """x with a dtype; itself where dtype is None or its own."""
+    """x in a dtype; x itself if dtype is None or its own."""
     return x if dtype is None else _place(x, dtype, None)
 
 
 def differentiated(*tensors):
-    """Whether derivatives of one of the tensors may be asked for, by backward or in forward mode."""
+    """Whether derivatives of one of the tensors may be requested, by backward or in forward mode."""
     if any(isinstance(x, Tensor) and x.requires_grad for x in tensors):
         return True
     if not _core._has_tangents():
@@ -276,6 +276,6 @@ def differentiated(*tensors):
 
 
 def source_of(x, *others):
-    """What a function reads whose result is written into x: a copy where a gradient may ask for the elements of before."""
+    """What a function reads if its result is written into x: a copy if a gradient may need the earlier elements."""
     recorded = any(isinstance(each, Tensor) and each.requires_grad for each in (x, *others))
     return ops['clone'](x) if recorded and _core._get_modes() & GRAD else x

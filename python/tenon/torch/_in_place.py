@@ -1,12 +1,12 @@
-"""Functions that write into their first argument, made of those that do not."""
+"""Functions that write to their first argument, made from those that do not."""
 from .._core import ops
 from ._common import check
 
 
 def in_place(name, function):
-    """The function of a name with an underscore: the result of the one without it, written into its first argument."""
+    """The function of a name with an underscore: writes the result of the one without it into its first argument."""
     def call(input, *args, **kwargs):
-        source = ops['clone'](input) if check(input).requires_grad else input  # its gradient may ask for the elements of before
+        source = ops['clone'](input) if check(input).requires_grad else input  # its gradient may need the earlier elements
         found = function(source, *args, **kwargs)
         if found.shape != input.shape:
             raise RuntimeError(f'[{name}] the result has shape {found.shape}, the tensor {input.shape}: tensors keep their shape')

@@ -1,9 +1,9 @@
-"""Functions whose plain calls are one op, without a way through Python.
+"""Functions whose plain calls are a single op and bypass Python.
 
-A call that fits one of a name's patterns goes to the op at once, any other to the function. A letter for each operand: T a tensor,
-F a floating one, E one with elements, M a matrix, all of one dtype; b a tensor of bools; n a number that keeps their dtype; l a list of
-tensors of one dtype; i a dimension, also as dim=, u one of size 1; x indices in the first tensor's shape but along it, r a row of them;
-* the rest, integers.
+A call that fits one of a name's patterns goes straight to the op, any other to the function. Patterns have a letter for each operand: T
+a tensor, F a floating one, E one with elements, M a matrix, all of one dtype; b a tensor of bools; n a number that keeps their dtype; l
+a list of tensors of one dtype; i a dimension, also as dim=, u one of size 1; x indices in the first tensor's shape except along that
+dimension, r a vector of them; * the remaining arguments, integers.
 """
 from typing import Any
 
@@ -36,7 +36,7 @@ _OPS = {'eq': 'equal', 'ne': 'not_equal', 'lt': 'less', 'le': 'less_equal', 'gt'
 _SHORT = {name: (ops[_OPS.get(name, name)], pattern) for pattern, names in _PATTERNS.items() for name in names}
 
 
-# What NumPy calls arguments: PyTorch's functions know these names, too.
+# NumPy's names of arguments, which PyTorch's functions accept too.
 _NUMPYS = {'axis': 'dim', 'keepdims': 'keepdim', 'x': 'input', 'a': 'input', 'x1': 'input', 'x2': 'other'}
 
 
@@ -47,7 +47,7 @@ def _renames(function):
 
 
 def short(function) -> Any:
-    """The function with the short way of its name, if there is one."""
+    """The function with the shortcut for its name, if there is one."""
     found = _SHORT.get(function.__name__)
     return function if found is None else Shortcut(function, *found, _renames(function))
 
@@ -56,7 +56,7 @@ _known = {}
 
 
 def numpys(function) -> Any:
-    """The function, which also knows its arguments by NumPy's names."""
+    """The function, which also accepts its arguments by NumPy's names."""
     if not hasattr(function, '__code__') or isinstance(function, Shortcut):
         return function
     if function not in _known:

@@ -1,4 +1,4 @@
-"""torch.accelerator: the devices beside the host, of whichever plugin there are any."""
+"""torch.accelerator: the devices besides the host, of whichever plugin has some."""
 from .. import _core
 from .._errors import InvalidArgumentError
 
@@ -11,12 +11,12 @@ def _devices():
 
 
 def is_available():
-    """Whether there is a device beside the host."""
+    """Whether there is a device besides the host."""
     return bool(_devices())
 
 
 def device_count():
-    """How many there are of the kind that comes first."""
+    """The number of devices of the first kind."""
     found = _devices()
     return sum(device.type == found[0].type for device in found)
 
@@ -28,14 +28,14 @@ def current_accelerator(check_available=False):
 
 
 def current_device_index():
-    """0: functions that make tensors are given their device."""
+    """Always 0: functions that make tensors are told their device."""
     if not _devices():
         raise RuntimeError('[accelerator] there is no device beside the host')
     return 0
 
 
 def set_device_index(device, /):
-    """0 is taken; use torch.set_default_device() for another."""
+    """Accepts 0; use torch.set_default_device() for another device."""
     if device not in (0, None) and getattr(device, 'index', device) != 0:
         raise InvalidArgumentError(f'[accelerator] device {device}: use torch.set_default_device()')
 
@@ -44,12 +44,12 @@ current_device_idx, set_device_idx = current_device_index, set_device_index
 
 
 def synchronize(device=None, /):
-    """Waits until the devices have done their work."""
+    """Waits until the devices have finished their work."""
     for each in _devices():
         each.synchronize()
 
 
 def empty_cache():
-    """Gives memory that is kept for later back to the devices."""
+    """Returns cached memory to the devices."""
     for each in _devices():
         each.trim_memory()

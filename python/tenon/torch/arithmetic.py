@@ -1,4 +1,4 @@
-"""Functions of elements: two operands and more, with PyTorch's promotion of dtypes."""
+"""Elementwise functions of two or more operands, with PyTorch's promotion of dtypes."""
 import math
 
 from .. import _core
@@ -11,7 +11,7 @@ _where, _add = ops['where'], ops['add']
 
 
 def _binary(name, other_name=None, numbers='other'):
-    """The op of a name as a function of (input, other); numbers: which of them may be one."""
+    """The op of that name as a function of (input, other); numbers: which of them may be a number."""
     op = ops[name]
 
     def call(input, other, *, out=None):
@@ -45,7 +45,7 @@ def _alpha(name, alpha, *operands):
 
 
 def _sum(name, doc, refused=''):
-    """add() or sub(); refused: what is raised for a bool among others, of bools alone by the op."""
+    """add() or sub(); refused: the error for a bool among other dtypes; for bools alone the op raises it."""
     op = ops[name]
 
     def call(input, other, *, alpha=1, out=None):
@@ -110,7 +110,7 @@ remainder = _remainder
 
 
 def fmod(input, other, *, out=None):
-    """What is left of input after other was taken from it whole times; it has input's sign."""
+    """The remainder after subtracting other from input a whole number of times; it has input's sign."""
     if type(other) not in (int, float) or rank(check(input).dtype) != 2:
         input, other = to_tensors(check(input), other)
     if rank(input.dtype) == 3:
@@ -144,7 +144,7 @@ def _nan_aware(name):
             raise InvalidArgumentError(f'[{call.__name__}] is not defined for complex numbers')
         if rank(input.dtype) < 2:
             return into(out, op(input, other))
-        if differentiated(input, other):  # equal ones share the gradient
+        if differentiated(input, other):  # equal operands share the gradient
             found = op(_where(ops['isnan'](input), other, input), _where(ops['isnan'](other), input, other))
         else:
             found = _where(reaches(input, other) | ops['isnan'](other), input, other)
@@ -162,7 +162,7 @@ def nextafter(input, other, *, out=None):
     from .._array_api.values import nextafter as next_after
     input, other = promoted(check(input), check(other))
     found = next_after(input, other)
-    if differentiated(input):  # a step so small leaves the slope 1
+    if differentiated(input):  # the step is so small that the slope stays 1
         found = found + _where(ops['isfinite'](input), input - input.detach(), 0)
     return into(out, found)
 
@@ -189,7 +189,7 @@ def ldexp(input, other, *, out=None):
 
 
 def xlogy(input, other, *, out=None):
-    """input · log(other), and 0 where input is 0."""
+    """input · log(other), or 0 where input is 0."""
     return into(out, _x_times(input, other, 0))
 
 
@@ -201,7 +201,7 @@ def _x_times(input, other, shift):
     if not differentiated(input, other):
         found = input * ops['log1p' if shift else 'log'](other)
         return _where((input == 0) & (other == other), 0, found)
-    # Where the logarithm is infinite, or none; elsewhere it is the gradient of an input of 0.
+    # Where the logarithm is infinite or undefined; elsewhere this is the gradient of an input of 0.
     zero = (input == 0) & ((other <= -shift) | ops['isinf'](other))
     log = ops['log1p' if shift else 'log'](_where(zero, 1 - shift, other))
     return _where(zero, input * 0, input * log)
@@ -225,7 +225,7 @@ def gcd(input, other, *, out=None):
     """The greatest common divisor of integers."""
     a, b = (ops['abs'](x) for x in _integers('gcd', input, other))
     a, b = a + b * 0, b + a * 0
-    while somewhere(b != 0):  # Euclid; where b is 0 already, a stays
+    while somewhere(b != 0):  # Euclid; where b is already 0, a stays
         zero = b == 0
         a, b = _where(zero, a, b), _where(zero, b, ops['remainder'](a, _where(zero, 1, b)))
     return into(out, a)
@@ -248,7 +248,7 @@ def lerp(input, end, weight, *, out=None):
 
 
 def _alike(value, *operands):
-    """Whether operands are floating tensors of one dtype, and value a number that leaves it."""
+    """Whether operands are floating tensors of one dtype, and value a number that does not change it."""
     return type(value) in (int, float) and all(isinstance(x, Tensor) and x.dtype is operands[0].dtype for x in operands) \
         and rank(operands[0].dtype) == 2
 
@@ -272,7 +272,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
 
 @short
 def clamp(input, min=None, max=None, *, out=None):
-    """input held between two bounds, numbers or tensors; NaN stays."""
+    """input limited by two bounds, numbers or tensors; NaN stays."""
     if min is None and max is None:
         raise InvalidArgumentError('[clamp] needs min or max')
     if rank(check(input).dtype) == 3:
@@ -303,7 +303,7 @@ clip = clamp
 
 @short
 def where(condition, input=None, other=None, *, out=None):
-    """input where condition is true, other elsewhere; of condition alone the indices of what is not 0."""
+    """input where condition is true, other elsewhere; with condition alone, the indices of its nonzero elements."""
     if input is None and other is None:
         from .index import nonzero
         return nonzero(condition, as_tuple=True)
@@ -344,14 +344,14 @@ def equal(input, other):
 
 
 def complex(real, imag, *, out=None):
-    """Complex numbers of their parts."""
+    """Complex numbers made of their parts."""
     if check(real).dtype is not check(imag).dtype or rank(real.dtype) != 2:
         raise DtypeError('[complex] needs two floating tensors of one dtype')
     return into(out, ops['complex'](real, imag), True)
 
 
 def polar(abs, angle, *, out=None):
-    """Complex numbers of absolute value and angle."""
+    """Complex numbers made of absolute values and angles."""
     if check(abs).dtype is not check(angle).dtype or rank(abs.dtype) != 2:
         raise DtypeError('[polar] needs two floating tensors of one dtype')
     return into(out, ops['complex'](abs * ops['cos'](angle), abs * ops['sin'](angle)))

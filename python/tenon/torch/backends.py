@@ -1,8 +1,8 @@
-"""torch.backends: switches that scripts set; they change nothing here."""
+"""torch.backends: switches that scripts set; they have no effect here."""
 
 
 class _Switches:
-    """Takes any setting; nothing is available behind it."""
+    """Accepts any setting; nothing is available."""
     enabled = benchmark = deterministic = allow_tf32 = False
 
     @staticmethod

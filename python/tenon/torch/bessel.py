@@ -18,7 +18,7 @@ _STEP, _NODES, _TERMS, _EULER = 0.45, 20, 26, 0.57721566490153286
 
 
 def _integral(z, order):
-    """√z e^z K(z) of an order 0, 1 or 1/3."""
+    """√z e^z K(z) for an order of 0, 1 or 1/3."""
     total = 0.5
     for k in range(1, _NODES):
         square = (k * _STEP) ** 2 / z
@@ -32,7 +32,7 @@ def _integral(z, order):
 
 
 def _series(square, order):
-    """Σ qᵏ / (k! (k + n)!), and the same with the weights ψ(k + 1) + ψ(k + n + 1) that logarithmic solutions have."""
+    """Σ qᵏ / (k! (k + n)!), and the same sum with the weights ψ(k + 1) + ψ(k + n + 1) of logarithmic solutions."""
     plain = weighted = 0 * square
     term, harmonic = 1 + 0 * square, -2 * _EULER + order
     for k in range(_TERMS):
@@ -43,7 +43,7 @@ def _series(square, order):
 
 
 def _hankel(x, order):
-    """(J, Y) of x ≥ 4."""
+    """(J, Y) for x ≥ 4."""
     phase = x - (math.pi / 4 + order * math.pi / 2)
     wave = _integral(_complex(0 * x, -x), order) * _complex(ops['cos'](phase), ops['sin'](phase))
     scale = 2 / math.pi / _sqrt(x)

@@ -1,13 +1,13 @@
-"""torch.compiler: functions run as they are written, compiled or not."""
+"""torch.compiler: functions run as written, compiled or not."""
 import functools
 
 __all__ = ['allow_in_graph', 'assume_constant_result', 'compile', 'disable', 'is_compiling', 'is_dynamo_compiling', 'list_backends', 'reset']
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend='inductor', mode=None, options=None, disable=False):
-    """The function or module itself, which gives the same results: calls run op by op. tenon.compile records one.
+    """Returns the function or module unchanged: calls run op by op. To record one use tenon.compile.
 
-    Without a function it is a decorator.
+    Without a function this is a decorator.
     """
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
@@ -17,12 +17,12 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend='inductor', mo
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """The function itself; without one a decorator."""
+    """Returns the function; without one it is a decorator."""
     return fn if fn is not None else lambda function: function
 
 
 def allow_in_graph(fn):
-    """The function itself."""
+    """Returns the function."""
     return fn
 
 
@@ -38,9 +38,9 @@ is_dynamo_compiling = is_compiling
 
 
 def list_backends(exclude_tags=('debug', 'experimental')):
-    """[]: nothing is compiled."""
+    """Always []: nothing is compiled."""
     return []
 
 
 def reset():
-    """Nothing to forget."""
+    """Does nothing: there is nothing to reset."""

@@ -1,4 +1,4 @@
-"""The functions of views, which never share memory here."""
+"""Copying versions of view functions; their results never share memory."""
 from .._core import ops
 from ._common import into
 from .join import split_with_sizes, unbind

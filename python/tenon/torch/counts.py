@@ -7,7 +7,7 @@ from .._errors import InvalidArgumentError
 from ._common import cast, check, rank
 
 _where, _log = ops['where'], ops['log']
-_FEW = 10.0  # up to this rate by inversion, beyond it by rejection
+_FEW = 10.0  # inversion up to this rate, rejection above it
 
 
 def _uniform(x, generator):
@@ -19,7 +19,7 @@ def _by_inversion(rate, generator):
     u = _uniform(rate, generator)
     term = ops['exp'](-rate)
     covered, count = term, ops['full_like'](rate, 0.0)
-    for k in range(1, 150):  # beyond it lies less than 1e-16 for a rate of 10
+    for k in range(1, 150):  # what remains is less than 1e-16 for a rate of 10
         more = u > covered
         if not ops['any'](more).item():
             break
@@ -30,7 +30,7 @@ def _by_inversion(rate, generator):
 
 
 def _by_rejection(rate, generator):
-    """Transformed rejection, PTRS (Hörmann 1993, section 3), until all are accepted."""
+    """Transformed rejection, PTRS (Hörmann 1993, section 3), repeated until all are accepted."""
     b = ops['sqrt'](rate) * 2.53 + 0.931
     a = b * 0.02483 - 0.059
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
@@ -64,7 +64,7 @@ def poisson(input, generator=None):
 
 @no_grad()
 def binomial(count, prob, generator=None):
-    """How many of `count` draws succeed with probability prob; both of one floating dtype."""
+    """How many of `count` draws succeed with probability prob; both have one floating dtype."""
     if rank(check(count).dtype) != 2 or check(prob).dtype is not count.dtype:
         raise InvalidArgumentError(f'[binomial] count and prob must be of one floating dtype, not {count.dtype} and {prob.dtype}')
     shape, dtype = (count + prob).shape, count.dtype

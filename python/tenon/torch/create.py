@@ -1,4 +1,4 @@
-"""Tensors out of numbers, shapes and data."""
+"""Tensors made from numbers, shapes and data."""
 import functools
 import math
 from typing import Any
@@ -18,14 +18,14 @@ channels_last, channels_last_3d = 'torch.channels_last', 'torch.channels_last_3d
 
 
 def device_of(device):
-    """PyTorch's 'cpu', 'cuda:1' or a number as what tenon takes; the default device for None."""
+    """PyTorch's 'cpu', 'cuda:1' or a number in the form that tenon accepts; None is the default device."""
     if device is None:
         return defaults.device
     return f'cuda:{device}' if isinstance(device, int) and not isinstance(device, bool) else device
 
 
 def finish(x, requires_grad, out=None):
-    """What each function here returns."""
+    """Applied to the result of each function here."""
     x = into(out, x)
     return x.requires_grad_() if requires_grad else x
 
@@ -43,12 +43,12 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 
 def _device_for(data, device):
-    """Where a tensor of data is made: tensors stay where they are."""
+    """The device for a tensor made from data: tensors stay where they are."""
     return None if device is None and isinstance(data, Tensor) else device_of(device)
 
 
 def _dtype_of(data, dtype):
-    """dtype, or that of NumPy's scalars among the numbers, or for Python's floats the default where that is another than tenon's float32."""
+    """dtype, or that of NumPy scalars among the numbers, or for Python floats the default dtype unless it is tenon's float32."""
     if dtype is not None:
         return dtype
     scalars = _scalar_dtypes(data)
@@ -61,7 +61,7 @@ def _dtype_of(data, dtype):
 
 
 def _scalar_dtypes(data):
-    """The dtypes of nested numbers, where the first row has a scalar of NumPy's: its float64 is a Python float, too, yet keeps its dtype."""
+    """The dtypes of nested numbers whose first row has a NumPy scalar: its float64 is also a Python float, but keeps its dtype."""
     row = data
     while isinstance(row, (list, tuple)) and row and isinstance(row[0], (list, tuple)):
         row = row[0]
@@ -83,20 +83,20 @@ def _leaves(data):
 
 
 def as_tensor(data, dtype=None, device=None):
-    """A tensor of data, which shares its memory where it can."""
+    """A tensor of data that shares its memory if possible."""
     if isinstance(data, Tensor) and dtype is None and device is None:
         return data
     return _asarray(data, dtype=_dtype_of(data, dtype), device=_device_for(data, device))
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """A tensor of obj, which shares its memory where it can; copy=True never, copy=False or else an error."""
+    """A tensor of obj that shares its memory if possible; copy=True always copies, copy=False raises if it would have to."""
     x = _asarray(obj, dtype=_dtype_of(obj, dtype), device=_device_for(obj, device), copy=copy)
     return x.requires_grad_() if requires_grad else x.detach()
 
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """`count` elements (all for -1) of an object with a buffer from byte `offset` on; the memory is shared."""
+    """`count` elements (-1: all) of an object with a buffer, from byte `offset` on; shares the memory."""
     view = memoryview(buffer).cast('B')
     rest = len(view) - offset
     if not len(view) or not 0 <= offset < len(view) or count == 0 or count < -1:
@@ -114,7 +114,7 @@ _FORMATS: dict[str, Any] = {'bool': '?', 'uint8': 'B', 'int8': 'b', 'int16': 'h'
 
 
 def from_file(filename, shared=False, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
-    """The first `size` elements of a file, mapped into memory; shared=True: what is written reaches the file."""
+    """The first `size` elements of a file, mapped into memory; with shared=True writes reach the file."""
     import mmap
     dtype = dtype or defaults.dtype
     with open(filename, 'r+b' if shared else 'rb') as file:
@@ -130,7 +130,7 @@ def from_numpy(ndarray):
 
 
 def scalar_tensor(s, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False):
-    """A number as a tensor of rank 0, the default dtype unless told."""
+    """A number as a tensor of rank 0, by default of the default dtype."""
     return finish(ops['full']((), s, dtype or defaults.dtype, device_of(device)), requires_grad)
 
 
@@ -161,7 +161,7 @@ zeros, ones = _filling('zeros', 0), _filling('ones', 1)
 
 
 def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
-    """A tensor of undefined elements, the default dtype unless told."""
+    """A tensor of undefined elements, by default of the default dtype."""
     check_strided('empty', layout)
     x = _core._empty(_sizes(shape_of(size)), dtype or defaults.dtype, device_of(device)) if out is None else out
     return x.requires_grad_() if requires_grad else x
@@ -177,7 +177,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 
 
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Undefined elements whose dimensions lie in memory in another order."""
+    """Undefined elements with dimensions in another order in memory."""
     if sorted(physical_layout) != list(range(len(size))):
         raise InvalidArgumentError(f'[empty_permuted] {tuple(physical_layout)} is no order of {len(size)} dimensions')
     stride, step = [0] * len(size), 1
@@ -187,7 +187,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """One value in a shape; the dtype is that of the value unless told."""
+    """One value in a shape; dtype defaults to that of the value."""
     check_strided('full', layout)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
@@ -280,7 +280,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 
 
 def _steps(start, end, steps, device):
-    """Evenly spaced numbers in float64, counted from the nearer end, so that both ends are exact."""
+    """Evenly spaced numbers in float64, counted from the nearer end so that both ends are exact."""
     at = ops['arange'](0, steps, 1, _core.float64, device_of(device))
     step = (end - start) / (steps - 1) if steps > 1 else 0
     return ops['where'](at < max(steps // 2, 1), start + at * step, end - (steps - 1 - at) * step)
@@ -298,7 +298,7 @@ def _ends(start, end, steps) -> Any:
 
 
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """base to evenly spaced powers from start to end."""
+    """base raised to evenly spaced powers from start to end."""
     start, end = _ends(start, end, steps)
     is_complex = any(isinstance(each, complex) for each in (start, end, base))
     dtype = dtype or (out.dtype if out is not None else defaults.complex if is_complex else defaults.dtype)

@@ -1,4 +1,4 @@
-"""The decompositions of torch itself, which torch.linalg has with other arguments."""
+"""The decompositions of torch itself, whose arguments differ from those in torch.linalg."""
 
 from . import linalg
 from ._common import into, returned
@@ -15,7 +15,7 @@ def cholesky(input, upper=False, *, out=None):
 
 
 def svd(input, some=True, compute_uv=True, *, out=None):
-    """(U, S, V), V not transposed; some=False for square U and V."""
+    """(U, S, V), where V is not transposed; some=False for square U and V."""
     U, S, Vh = linalg.svd(input, not some)
     return into(out, _SVD(U, S, adjoint(Vh)))
 

@@ -1,4 +1,4 @@
-"""torch.distributed: one process trains here, as in a PyTorch that was built without it."""
+"""torch.distributed: a single process trains here, as in a PyTorch that was built without it."""
 from ._common import absent
 
 

@@ -12,10 +12,10 @@ def _general(name, A):
 
 
 def eig(A, *, out=None):
-    """(eigenvalues, eigenvectors), complex, in no order, of square matrices; vectors are columns of norm 1 and any phase."""
+    """(eigenvalues, eigenvectors) of square matrices, complex and in no order; vectors are columns of norm 1 and any phase."""
     return into(out, _Eig(*plugin_op('linalg.eig')(_general('eig', A))))
 
 
 def eigvals(A, *, out=None):
-    """The eigenvalues, complex, in no order, of square matrices."""
+    """The eigenvalues of square matrices, complex and in no order."""
     return into(out, plugin_op('linalg.eigvals')(_general('eigvals', A)))

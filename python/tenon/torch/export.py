@@ -6,7 +6,7 @@ __all__ = ['Dim']
 
 
 class _Hint:
-    """What is said of a size instead of a name."""
+    """A property of a size in place of a name."""
 
     def __init__(self, name, varies):
         self._name, self.varies = name, varies
@@ -16,7 +16,7 @@ class _Hint:
 
 
 class Dim:
-    """Dim(name, min=, max=): a size that runs choose. Dim.DYNAMIC and Dim.AUTO: one without a name; Dim.STATIC: one that is fixed."""
+    """Dim(name, min=, max=): a size that runs choose. Dim.DYNAMIC and Dim.AUTO: one without a name; Dim.STATIC: a fixed size."""
 
     DYNAMIC, AUTO, STATIC = _Hint('DYNAMIC', True), _Hint('AUTO', True), _Hint('STATIC', False)
 

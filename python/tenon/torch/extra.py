@@ -1,4 +1,4 @@
-"""Functions of torch that scripts seldom name: older spellings, copies, numbers and shapes."""
+"""Rarely used functions of torch: older spellings, copies, numbers and shapes."""
 import math
 from typing import Any
 
@@ -30,7 +30,7 @@ __all__ = ['adaptive_max_pool1d', 'affine_grid_generator', 'conv_tbc', 'detach',
 
 
 def detach(input):
-    """input without its history; memory is shared."""
+    """input without its history; shares its memory."""
     return check(input).detach()
 
 
@@ -55,7 +55,7 @@ def slice_copy(input, dim=0, start=None, end=None, step=1, *, out=None):
 
 
 def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """start, start + step, … up to end itself; arange() leaves it out."""
+    """start, start + step, … up to and including end, which arange() leaves out."""
     if end is None:
         start, end = 0, start
     count = math.floor((end - start) / step)
@@ -74,7 +74,7 @@ def frobenius_norm(input, dim, keepdim=False, *, out=None):
 
 
 def norm_except_dim(v, pow=2, dim=0):
-    """Norms over all dimensions but one; dim -1: over all."""
+    """Norms over all dimensions but one; over all of them for dim -1."""
     return _norm(v, pow) if dim == -1 else _norm(v, pow, tuple(d for d in _places(v) if d != dim), True)
 
 
@@ -89,22 +89,22 @@ def affine_grid_generator(theta, size, align_corners):
 
 
 def get_device(input):
-    """The number of a device; -1 is the host."""
+    """The index of the device; -1 for the host."""
     return -1 if check(input).device.type == 'cpu' else input.device.index
 
 
 def to_dlpack(input):
-    """A capsule of DLPack; from_dlpack() takes the tensor itself, too."""
+    """A DLPack capsule; from_dlpack() also accepts the tensor itself."""
     x: Any = check(input)
     return x.__dlpack__()
 
 
 _SEGMENTS = {'sum': 'sum', 'mean': 'mean', 'max': 'amax', 'min': 'amin', 'prod': 'prod'}
-_STARTS = {'sum': 0.0, 'mean': math.nan, 'max': -math.inf, 'min': math.inf, 'prod': 1.0}  # what parts without elements give
+_STARTS = {'sum': 0.0, 'mean': math.nan, 'max': -math.inf, 'min': math.inf, 'prod': 1.0}  # the results of parts without elements
 
 
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
-    """Sums, means, maxima, minima or products of parts that lie one behind the other along the last dimension of lengths or offsets."""
+    """Sums, means, maxima, minima or products of consecutive parts along the last dimension of lengths or offsets."""
     from .index import reduced_rows, scatter_reduce
     if reduce not in _SEGMENTS:
         raise InvalidArgumentError(f'[segment_reduce] reduce is one of {tuple(_SEGMENTS)}, not {reduce!r}')
@@ -115,10 +115,10 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     if offsets is None:
         offsets = ops['pad'](ops['cumsum'](cast(lengths, _core.int64), -1), (1, 0))
     count, size = offsets.shape[-1] - 1, check(data).shape[axis]
-    # Elements behind the last part go to one more, which is dropped.
+    # Elements after the last part go to an extra part, which is dropped.
     if not unsafe and somewhere(ops['select'](offsets, -1, count) != size):
         raise InvalidArgumentError(f'[segment_reduce] lengths must add up to {size}')
-    # Behind how many ends an element lies is the number of its part.
+    # The number of part ends before an element is the number of its part.
     ends = ops['slice'](offsets, -1, 1, count + 1)
     part = ops['searchsorted'](ends, ops['expand'](arange(size, data), (*ends.shape[:-1], size)), True)
     index = ops['expand'](ops['reshape'](part, (*part.shape, *(1,) * (data.ndim - axis - 1))), data.shape)
@@ -158,12 +158,12 @@ def sym_ite(b, t, f):
 
 
 def sym_max(a, b):
-    """max(a, b); a float where one is."""
+    """max(a, b); a float if either is one."""
     return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
 
 
 def sym_min(a, b):
-    """min(a, b); a float where one is."""
+    """min(a, b); a float if either is one."""
     return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
 
 

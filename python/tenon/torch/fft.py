@@ -34,7 +34,7 @@ rfft, ihfft = _one('rfft', True), _one('ihfft', True)
 
 
 def _places(x, s, dim, name) -> Any:
-    """(sizes or None, dims) from the front."""
+    """(sizes or None, dims), counted from the front."""
     s = (s,) if isinstance(s, int) else s
     dim = (dim,) if isinstance(dim, int) else dim
     if dim is None:
@@ -79,7 +79,7 @@ fft2, ifft2, rfft2, irfft2 = _two('fft2', fftn), _two('ifft2', ifftn), _two('rff
 
 
 def _last_apart(input, s, dim, name):
-    """x, sizes and dims of all but the last dim, size or None and dim of the last."""
+    """x, sizes and dims of all dims but the last; then size or None and dim of the last."""
     x = floating(input)
     s, dims = _places(x, s, dim, name)
     if not dims:
@@ -88,7 +88,7 @@ def _last_apart(input, s, dim, name):
 
 
 def hfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The real transform of what is Hermitian over several dimensions, the last of which is halved."""
+    """The real transform of a Hermitian input over several dimensions; the last one is halved."""
     x, sizes, dims, size, last = _last_apart(input, s, dim, 'hfftn')
     if dims:
         x = fftn(x, sizes, dims, norm)

@@ -10,7 +10,7 @@ from ._common import cast, into, rank, somewhere, to_tensors
 __all__ = ['gammainc', 'gammaincc', 'igamma', 'igammac']
 
 _where, _log = ops['where'], ops['log']
-_MOST = 10_000  # terms; far from the peak of the integrand some dozen are enough
+_MOST = 10_000  # terms; far from the peak of the integrand a few dozen suffice
 
 
 def _power_series(a, x):
@@ -39,12 +39,12 @@ def _continued_fraction(a, x):
     return found
 
 
-# B₂ₖ / (2k (2k - 1)): log Γ(a) beyond Stirling's formula, in odd powers of 1/a (DLMF 5.11.1)
+# B₂ₖ / (2k (2k - 1)): the terms of log Γ(a) beyond Stirling's formula, in odd powers of 1/a (DLMF 5.11.1)
 _STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156]
 
 
 def _density(a, x):
-    """x^a e^-x / Γ(a). From 10 on without the difference of large logarithms."""
+    """x^a e^-x / Γ(a); from 10 on computed without a difference of large logarithms."""
     large = _where(a > 10, a, 10.0)
     off = _where(a > 10, (x - large) / large, 0.0)
     square = 1 / (large * large)
@@ -65,7 +65,7 @@ def _both(a, x):
     lower = size * _power_series(s, _where(below, t, 0.0))
     upper = size * _continued_fraction(s, _where(below, s + 1, t))
     p, q = _where(below, lower, 1 - upper), _where(below, 1 - lower, upper)
-    # Where a or x is 0 or infinite P is 0 or 1; where either is negative, or both are 0 or infinite, it is not defined.
+    # P is 0 or 1 if a or x is 0 or infinite. It is undefined if either is negative, or if both are 0 or infinite.
     whole = ((a == 0) | (x == float('inf'))) & ~usual
     undefined = ~((a >= 0) & (x >= 0)) | ((a == 0) & (x == 0)) | (ops['isinf'](a) & ops['isinf'](x))
     p, q = (_where(usual, value, _where(whole, end, 1.0 - end)) for value, end in ((p, 1.0), (q, 0.0)))
@@ -73,7 +73,7 @@ def _both(a, x):
 
 
 class _Integral(Function):
-    """P or Q, with the gradient for x; that for a is no elementary function, and refused as in PyTorch."""
+    """P or Q with the gradient for x; the gradient for a is not an elementary function and is refused, as in PyTorch."""
 
     @staticmethod
     def forward(ctx, a, x, upper):

@@ -1,4 +1,4 @@
-"""QR decompositions as LAPACK keeps them: reflections I - tau v vᴴ, the columns v below the diagonal."""
+"""QR decompositions in LAPACK's form: reflections I - tau v vᴴ with the columns v below the diagonal."""
 
 from .._core import ops
 from .._errors import InvalidArgumentError
@@ -38,7 +38,7 @@ def geqrf(input, *, out=None):
 
 
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
-    """Q other, or other Q with left=False, Q the product of reflections; transpose: of Qᴴ."""
+    """Q other, or other Q with left=False, where Q is the product of the reflections; transpose: with Qᴴ."""
     for x in (input, tau, other):
         if check(x).dtype is not input.dtype:
             raise InvalidArgumentError(f'[ormqr] dtypes {input.dtype}, {tau.dtype} and {other.dtype} differ')

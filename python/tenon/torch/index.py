@@ -1,4 +1,4 @@
-"""Reading and writing by indices and masks."""
+"""Reading and writing with indices and masks."""
 import math
 from typing import Any
 
@@ -21,7 +21,7 @@ _INTS = _core.int64, _core.int32
 
 
 def _along(name, x, dim, index, src=None) -> Any:
-    """Operands of gather and scatter, rank 0 as rows; index may have fewer entries than x in the other dimensions."""
+    """Operands of gather and scatter, rank 0 as vectors; index may have fewer entries than x in the other dimensions."""
     dim = dim_of(dim, check(x).ndim)
     x1, index1 = at_least_1d(x), at_least_1d(_index(name, index, _INTS))
     if x1.ndim != index1.ndim and index.size:
@@ -39,7 +39,7 @@ def _along(name, x, dim, index, src=None) -> Any:
 
 @short
 def gather(input, dim, index, *, sparse_grad=False, out=None):
-    """Elements along a dimension at an index each; the result has the shape of index."""
+    """Elements along a dimension, each at an index; the result has the shape of index."""
     x, dim, at, _ = _along('gather', input, dim, cast(index, _core.int64) if check(index).dtype is _core.uint8 else index)
     if not index.size:
         return into(out, full(index.shape, 0, input), True)
@@ -50,7 +50,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
 
 
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
-    """input with src, a tensor or a number, written at an index each along a dimension; reduce is 'add' or 'multiply'."""
+    """input with src, a tensor or a number, written along a dimension, each element at an index; reduce is 'add' or 'multiply'."""
     src = value if src is None else src
     if isinstance(src, Tensor) and src.dtype is not check(input).dtype:
         raise InvalidArgumentError(f'[scatter] dtypes {input.dtype} and {src.dtype} differ')
@@ -82,28 +82,29 @@ def _scattered(name, input, dim, index, src, out, *more):
 
 
 def scatter_add(input, dim, index, src, *, out=None):
-    """input with src added at an index each along a dimension."""
+    """input with src added along a dimension, each element at an index."""
     return _scattered('scatter_add', input, dim, index, src, out)
 
 
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
-    """input with 'sum', 'prod', 'mean', 'amax' or 'amin' of what src brings to each place, and of input where include_self."""
+    """input combined by 'sum', 'prod', 'mean', 'amax' or 'amin' with the elements of src for each place; without include_self, only
+    those."""
     return _scattered('scatter_reduce', input, dim, index, src, out, reduce, include_self)
 
 
 def reduced_rows(x, at, src, reduce, include_self):
-    """Rows x with what rows src bring to places at (n,); elements are rows, too."""
+    """Rows x combined with rows src at places at (n,); rows may be single elements."""
     return ops['scatter_reduce'](x, 0, _wide(at, 0, src), src, reduce, include_self)
 
 
 def _wide(index, dim, x):
-    """An index along dim, a row, as one for each element of x."""
+    """A vector of indices along dim as one index for each element of x."""
     return ops['expand'](_reshape(index, tuple(index.size if d == dim else 1 for d in range(x.ndim))), x.shape)
 
 
 @short
 def index_select(input, dim, index, *, out=None):
-    """Entries along a dimension at a row of indices."""
+    """Entries along a dimension at the indices in a vector."""
     dim = dim_of(dim, check(input).ndim)
     index = _index('index_select', index, _INTS)
     if index.ndim > 1:
@@ -115,7 +116,7 @@ def index_select(input, dim, index, *, out=None):
 
 
 def _rows_at(name, x, dim, index, source):
-    """x of rank 1 at least, dim, a row of indices, and source of the shape of what they name."""
+    """x of rank 1 or more, dim, a vector of indices, and source in the shape of the entries that they name."""
     dim = dim_of(dim, check(x).ndim)
     if index.ndim > 1:
         raise OutOfRangeError(f'[{name}] index must be a row')
@@ -163,7 +164,7 @@ def index_fill(input, dim, index, value):
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
-    """input with 'prod', 'mean', 'amax' or 'amin' of what source brings to entries along a dimension."""
+    """input with entries along a dimension combined with source by 'prod', 'mean', 'amax' or 'amin'."""
     if reduce not in ('prod', 'mean', 'amax', 'amin'):
         raise InvalidArgumentError(f'[index_reduce] reduce is prod, mean, amax or amin, not {reduce!r}')
     x, dim, index, source = _rows_at('index_reduce', input, dim, index, source)
@@ -175,7 +176,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 
 
 def index_put(input, indices, values, accumulate=False):
-    """input with values at indices, one tensor for each of the first dimensions."""
+    """input with values written at indices, one tensor for each of the first dimensions."""
     if values.dtype is not check(input).dtype:
         raise InvalidArgumentError(f'[index_put] dtypes {input.dtype} and {values.dtype} differ')
     return ops['index_put'](input, list(indices), values, accumulate)
@@ -205,7 +206,7 @@ def put(input, index, source, accumulate=False):
 
 
 def take_along_dim(input, indices, dim=None, *, out=None):
-    """Elements along a dimension at an index each, the other dimensions broadcast; of all elements in a row unless told."""
+    """Elements along a dimension, each at an index; other dimensions broadcast. Without dim, input is flattened."""
     indices = _index('take_along_dim', indices)
     if dim is None:
         return into(out, ops['gather'](_reshape(check(input), (input.size,)), 0, _reshape(indices, (indices.size,))))
@@ -216,7 +217,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 
 
 def nonzero(input, *, out=None, as_tuple=False) -> Any:
-    """Indices of the elements that are not 0: (number, rank), or a row for each dimension."""
+    """Indices of the elements that are not 0: (number, rank), or a vector for each dimension."""
     if as_tuple:
         x = at_least_1d(check(input))
         found = ops['nonzero'](x)
@@ -227,7 +228,7 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
 
 
 def nonzero_static(input, *, size, fill_value=-1, out=None):
-    """nonzero() cut or filled up to `size` rows."""
+    """nonzero() truncated or padded to `size` rows."""
     if size < 0:
         raise InvalidArgumentError(f'[nonzero_static] size {size} must not be negative')
     found = nonzero(input)[:size]
@@ -241,7 +242,7 @@ def argwhere(input):
 
 
 def unravel_index(indices, shape):
-    """Places counted in row-major order as one tensor for each dimension."""
+    """Row-major positions as one tensor for each dimension."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if rank(check(indices).dtype) != 1:
         raise DtypeError(f'[unravel_index] needs integers, not {indices.dtype}')
@@ -274,7 +275,7 @@ def masked_fill(input, mask, value):
 
 
 def masked_select(input, mask, *, out=None):
-    """The elements where mask is true, in a row."""
+    """The elements where mask is true, as a vector."""
     if check(mask).dtype is not _core.bool:
         raise DtypeError(f'[masked_select] mask has dtype {mask.dtype}, must be bool')
     from .shape import broadcast_tensors

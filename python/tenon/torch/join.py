@@ -1,4 +1,4 @@
-"""Joining tensors and cutting them into parts."""
+"""Joining tensors and splitting them into parts."""
 from typing import Any
 
 from .. import _core
@@ -22,7 +22,7 @@ def _listed(tensors, name):
 
 @short
 def cat(tensors, dim=0, *, out=None):
-    """Tensors joined along a dimension; an empty row joins with everything."""
+    """Tensors joined along a dimension; an empty vector joins with anything."""
     tensors = _listed(tensors, 'cat')
     if any(not x.ndim for x in tensors):
         raise InvalidArgumentError('[cat] tensors of rank 0 are not joined: use stack')
@@ -45,14 +45,14 @@ def stack(tensors, dim=0, *, out=None):
 
 
 def hstack(tensors, *, out=None):
-    """Joined along the second dimension, rows along their only one."""
+    """Tensors joined along the second dimension, or the only one for vectors."""
     tensors = [x if x.ndim else atleast_1d(x) for x in _listed(tensors, 'hstack')]
     dim = 0 if tensors[0].ndim == 1 else 1
     return cat(tensors, dim) if out is None else cat(tensors, dim, out=out)
 
 
 def vstack(tensors, *, out=None):
-    """Joined along the first dimension, rows as rows of a matrix."""
+    """Tensors joined along the first dimension; vectors become rows of a matrix."""
     tensors = [x if x.ndim > 1 else atleast_2d(x) for x in _listed(tensors, 'vstack')]
     return cat(tensors) if out is None else cat(tensors, out=out)
 
@@ -61,12 +61,12 @@ row_stack = vstack
 
 
 def dstack(tensors, *, out=None):
-    """Joined along the third dimension."""
+    """Tensors joined along the third dimension."""
     return cat([atleast_3d(x) for x in _listed(tensors, 'dstack')], 2, out=out)
 
 
 def column_stack(tensors, *, out=None):
-    """Joined along the second dimension, rows as columns."""
+    """Tensors joined along the second dimension; vectors become columns."""
     return cat([_reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in _listed(tensors, 'column_stack')], 1, out=out)
 
 
@@ -123,7 +123,7 @@ def chunk(input, chunks, dim=0):
 
 
 def tensor_split(input, indices_or_sections: Any, dim=0):
-    """Parts along a dimension: so many, as even as can be, or cut at indices."""
+    """Parts along a dimension: a number of parts of nearly equal size, or parts cut at indices."""
     if not check(input).ndim:
         raise InvalidArgumentError('[tensor_split] needs one dimension at least')
     dim = dim_of(dim, input.ndim)

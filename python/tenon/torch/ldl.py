@@ -1,6 +1,7 @@
-"""Symmetric indefinite factors A = M D Mᴴ, D of blocks 1 × 1 and 2 × 2: the pivots of Bunch and Kaufman (1977), kept as LAPACK keeps them.
+"""Symmetric indefinite factors A = M D Mᴴ, with D of 1 × 1 and 2 × 2 blocks and the pivots of Bunch and Kaufman (1977), in LAPACK's
+form.
 
-Matrix by matrix and column by column: for matrices of moderate size.
+Works matrix by matrix and column by column, for matrices of moderate size.
 """
 import math
 
@@ -34,7 +35,7 @@ def _swapped(n, i, j, x):
 
 
 def _pivot(rest):
-    """(width of the block, entry that comes to its end) of what is left; width 0 where the column is 0."""
+    """(width of the block, entry that moves to its end) of the rest; width 0 if the column is 0."""
     n = rest.shape[-1]
     first = _size(ops['select'](rest, 1, 0)).tolist()
     most = max(first[1:], default=0.0)
@@ -51,7 +52,7 @@ def _pivot(rest):
 
 
 def _factor(A, hermitian):
-    """(LD, pivots, info) of one matrix, of which the lower triangle is read."""
+    """(LD, pivots, info) of one matrix; reads its lower triangle."""
     n = A.shape[-1]
     rest = ops['tril'](A) + _turned(ops['tril'](A, -1), hermitian)
     found, pivots, info, k = full((n, n), 0, A), [], 0, 0
@@ -76,13 +77,14 @@ def _factor(A, hermitian):
 
 
 def _each(x, rank_):
-    """The matrices, or rows, of a batch."""
+    """The matrices, or vectors, of a batch."""
     flat = _reshape(x, (math.prod(x.shape[:x.ndim - rank_]), *x.shape[x.ndim - rank_:]))
     return [ops['select'](flat, 0, i) for i in range(flat.shape[0])]
 
 
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
-    """(LD, pivots, info): D on the diagonal and, of blocks 2 × 2, below it; L below; info: the first column that is 0, from 1."""
+    """(LD, pivots, info): D on the diagonal and, for 2 × 2 blocks, below it; L below; info: the first column that is 0, counted from
+    1."""
     A = _square('ldl_factor', check(A)).detach()
     lead, n = A.shape[:-2], A.shape[-1]
     found = [_factor(each, hermitian and rank(A.dtype) == 3) for each in _each(A, 2)] if A.size else []
@@ -119,7 +121,7 @@ def _parts(LD, pivots, hermitian):
 
 
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
-    """The X of A X = B, A given as ldl_factor() gave it."""
+    """The X of A X = B, with A as returned by ldl_factor()."""
     _square('ldl_solve', check(LD))
     if LD.dtype is not check(B).dtype or check(pivots).dtype is not _core.int32:
         raise InvalidArgumentError(f'[linalg.ldl_solve] dtypes {LD.dtype}, {pivots.dtype} and {B.dtype}')

@@ -14,22 +14,22 @@ NAMES = {dtype: f'{kind}Tensor' for kind, dtype in DTYPES.items()}
 
 
 def make(dtype, data, device=None):
-    """Undefined elements in a shape, given by numbers; or the elements of a list, an array or a tensor."""
+    """Undefined elements in a shape given by numbers, or the elements of a list, an array or a tensor."""
     if len(data) == 1 and isinstance(data[0], Tensor):
         return ops['alias'](_place(data[0], dtype, device))
-    # Arrays have __index__, too, for those of one element.
+    # Arrays of one element have __index__ too.
     if len(data) == 1 and (hasattr(data[0], '__len__') or not hasattr(data[0], '__index__')):
         return tensor(data[0], dtype=dtype, device=device)
     return empty(*(shape_of(data) if data else (0,)), dtype=dtype, device=device)
 
 
 def make_default(*data, device=None):
-    """Tensor(2, 3), Tensor([1, 2]): of the default dtype. The extension calls this."""
+    """Tensor(2, 3), Tensor([1, 2]) of the default dtype. Called by the extension."""
     return make(defaults.dtype, data, device)
 
 
 class _Kind(type):
-    """A type that no object has: what looks like it is told by the dtype."""
+    """A type without instances: whether a tensor looks like one depends on its dtype."""
 
     dtype: _core.dtype
 
@@ -49,7 +49,7 @@ def __getattr__(name):
 
 
 def dtype_and_device(name):
-    """Of a dtype, of an old type, or of its name: 'torch.cuda.FloatTensor'."""
+    """(dtype, device) of a dtype, of an old type, or of its name: 'torch.cuda.FloatTensor'."""
     if isinstance(name, _Kind):
         return name.dtype, 'cpu'
     if not isinstance(name, str) or not name.endswith('Tensor'):

@@ -1,4 +1,4 @@
-"""Limits of dtypes with PyTorch's attributes: `dtype` is a name, and finfo() has `tiny` and `resolution`, too."""
+"""Limits of dtypes with PyTorch's attributes: `dtype` is a name, and finfo() also has `tiny` and `resolution`."""
 import math
 from typing import Any
 
@@ -11,7 +11,7 @@ def _name(dtype: Any) -> str:
 
 
 class finfo(_dtypes.finfo):
-    """Limits of a floating dtype or of a complex dtype's parts; of the default dtype unless told."""
+    """Limits of a floating dtype or of a complex dtype's parts; by default of the default dtype."""
     __slots__ = 'resolution', 'tiny'
 
     def __init__(self, type=None, /):

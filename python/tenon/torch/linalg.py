@@ -9,7 +9,7 @@ from .._errors import InvalidArgumentError
 from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, returned, somewhere
 from ._shortcuts import numpys
 from .shape import adjoint, diagonal as _diagonal
-from .matrix import matmul as matmul  # offered here, too
+from .matrix import matmul as matmul  # also offered here
 from .shape import movedim as _movedim
 
 _reshape, _matmul = ops['reshape'], ops['matmul']
@@ -45,7 +45,7 @@ def slogdet(A, *, out=None):
 
 
 def logdet(input):
-    """The logarithm of determinants: NaN where they are negative."""
+    """The logarithm of determinants; NaN if they are negative."""
     sign, size = slogdet(input)
     if rank(sign.dtype) == 3:
         return ops['complex'](size, ops['atan2'](ops['imag'](sign), ops['real'](sign)))
@@ -85,7 +85,7 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
     m, n = _matrices('svd', A).shape[-2:]
     if not (full_matrices and differentiated(A) and m != n):
         return into(out, _SVD(*_linalg.svd(A, full_matrices=full_matrices)))
-    # Only the first min(m, n) vectors have a gradient; the others fill up the space.
+    # Only the first min(m, n) vectors have a gradient; the others complete the space.
     U, S, Vh = _linalg.svd(A, full_matrices=False)
     more = _linalg.svd(A.detach(), full_matrices=True)
     k = min(m, n)
@@ -100,12 +100,12 @@ def svdvals(A, *, driver=None, out=None):
 
 
 def eigh(A, UPLO='L', *, out=None):
-    """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, of which one triangle is read."""
+    """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices; reads one triangle."""
     return into(out, _Eigh(*_linalg.eigh(_symmetric('eigh', A, UPLO))))
 
 
 def eigvalsh(A, UPLO='L', *, out=None):
-    """The eigenvalues of symmetric or Hermitian matrices, of which one triangle is read."""
+    """The eigenvalues of symmetric or Hermitian matrices; reads one triangle."""
     return into(out, _linalg.eigvalsh(_symmetric('eigvalsh', A, UPLO)))
 
 
@@ -116,13 +116,13 @@ def _symmetric(name, A, UPLO):
     half = ops['tril' if lower else 'triu'](_square(name, A))
     other = ops['tril' if lower else 'triu'](A, -1 if lower else 1)
     whole = half + adjoint(other)
-    if differentiated(A):  # the gradient is that of A taken as symmetric
+    if differentiated(A):  # the gradient treats A as symmetric
         return whole.detach() + ((A + adjoint(A)) / 2 - ((A + adjoint(A)) / 2).detach())
     return whole
 
 
 def solve(A, B, *, left=True, out=None):
-    """The X of A X = B, or of X A = B with left=False; B may be vectors, a batch of them for a batch of A."""
+    """The X of A X = B, or of X A = B with left=False; B may hold vectors, a batch of them for a batch of A."""
     _same_dtype('solve', _square('solve', A), B)
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
     if vector:
@@ -148,7 +148,7 @@ def _transposed(x):
 
 
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
-    """The X of A X = B, A triangular, or of X A = B with left=False; unitriangular: A has ones on its diagonal."""
+    """The X of A X = B with triangular A, or of X A = B with left=False; unitriangular: A has ones on its diagonal."""
     _same_dtype('solve_triangular', _square('solve_triangular', A), B)
     if B.ndim < 2:
         raise InvalidArgumentError('[linalg.solve_triangular] B must be matrices')
@@ -160,7 +160,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
 
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
-    """(solution, A) of A X = b, A triangular."""
+    """(solution, A) of A X = b with triangular A."""
     if transpose:
         A_used, upper = _transposed(A), not upper
     else:
@@ -175,7 +175,7 @@ def matrix_power(A, n, *, out=None):
 
 
 def _cutoff(A, atol, rtol, tol=None):
-    """What a singular value must exceed, from atol and rtol as PyTorch combines them; (…,)."""
+    """The bound that a singular value must exceed, combined from atol and rtol as in PyTorch; (…,)."""
     from .._array_api.dtypes import finfo
     if rtol is None:
         given = isinstance(atol, Tensor) or (atol is not None and atol > 0)
@@ -203,7 +203,7 @@ def _larger(a, b):
 
 
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
-    """The pseudo-inverse; singular values not above max(atol, rtol · the largest) are taken as 0."""
+    """The pseudo-inverse; singular values up to max(atol, rtol · the largest) count as 0."""
     _matrices('pinv', A)
     if hermitian:
         _square('pinv', A)
@@ -212,7 +212,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     atol, rtol = _cutoff(A, atol, rcond if rtol is None else rtol)
     if hermitian:
         A = _symmetric('pinv', A, 'L')
-    if isinstance(atol, Tensor) or atol:  # the op wants both in terms of the largest value
+    if isinstance(atol, Tensor) or atol:  # the op needs both relative to the largest value
         most = ops['max'](svdvals(A.detach()), -1)
         rtol = _larger(atol, most * rtol) / ops['where'](most == 0, 1, most)
     return into(out, _linalg.pinv(A, rtol=rtol))
@@ -224,7 +224,7 @@ def pinverse(input, rcond=1e-15):
 
 
 def vector_norm(x, ord: Any = 2, dim=None, keepdim=False, *, dtype=None, out=None):
-    """(Σ |x|^ord)^(1/ord) over dimensions, of all elements unless told; ±∞ and 0 as limits."""
+    """(Σ |x|^ord)^(1/ord) over dimensions, by default over all elements; ±∞ and 0 as limits."""
     x = cast(check(x), dtype)
     if rank(x.dtype) < 2:
         raise InvalidArgumentError(f'[linalg.vector_norm] needs floating or complex numbers, not {x.dtype}')
@@ -273,7 +273,7 @@ def matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None, out=No
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
-    """vector_norm() of one dimension or of all, matrix_norm() of two or of a matrix with ord."""
+    """vector_norm() over one dimension or all, matrix_norm() over two or for a matrix with ord."""
     many = isinstance(dim, (tuple, list))
     if dim is not None and many and len(dim) > 2 and ord is not None:
         raise InvalidArgumentError(f'[linalg.norm] dim must be one or two, not {tuple(dim)}')
@@ -313,7 +313,7 @@ def multi_dot(tensors, *, out=None):
     row, column = tensors[0].ndim == 1, tensors[last].ndim == 1
     tensors[0] = ops['unsqueeze'](tensors[0], 0) if row else tensors[0]
     tensors[last] = ops['unsqueeze'](tensors[last], 1) if column else tensors[last]
-    while len(tensors) > 1:  # the inner dimension that is largest goes first
+    while len(tensors) > 1:  # eliminates the largest inner dimension first
         i = max(range(len(tensors) - 1), key=lambda i: tensors[i].shape[1])
         tensors[i:i + 2] = [_matmul(tensors[i], tensors[i + 1])]
     found = tensors[0]
@@ -321,14 +321,14 @@ def multi_dot(tensors, *, out=None):
 
 
 def cross(input, other, *, dim=-1, out=None):
-    """The cross product along a dimension of size 3; the others broadcast."""
+    """The cross product along a dimension of size 3; other dimensions broadcast."""
     if check(input).ndim != check(other).ndim:
         raise InvalidArgumentError(f'[linalg.cross] ranks {input.ndim} and {other.ndim} differ')
     dim_of(dim, input.ndim)
     if input.shape[dim] != 3 or other.shape[dim] != 3:
         raise InvalidArgumentError(f'[linalg.cross] dim {dim} of {input.shape} and {other.shape} must have size 3')
     input, other = promoted(input, other)
-    apart = input.ndim > 1 and input.strides[dim] == max(input.strides)  # entries 0, 1 and 2 lie as three stretches
+    apart = input.ndim > 1 and input.strides[dim] == max(input.strides)  # entries 0, 1 and 2 form three contiguous stretches
     a, b = (ops['transpose'](x, 0, dim) if apart else x for x in (input, other))
 
     def following(x):  # entry i + 1 at i
@@ -338,7 +338,7 @@ def cross(input, other, *, dim=-1, out=None):
 
 
 def vecdot(x, y, *, dim=-1, out=None):
-    """Products summed along a dimension, x conjugated."""
+    """Products summed along a dimension; x is conjugated."""
     _same_dtype('vecdot', check(x), y)
     dim_of(dim, max(x.ndim, y.ndim))
     x = ops['conj'](x) if rank(x.dtype) == 3 else x
@@ -346,7 +346,7 @@ def vecdot(x, y, *, dim=-1, out=None):
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """A view of diagonals, last."""
+    """A view of diagonals as last dimension."""
     return _diagonal(A, offset, dim1, dim2)
 
 
@@ -372,7 +372,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
 
 
 def vander(x, *, N=None):
-    """Powers 0, 1, … N - 1 of the last dimension's elements, last: (…, n, N)."""
+    """The powers 0, 1, … N - 1 of each element, along a new last dimension: (…, n, N)."""
     if not check(x).ndim:
         x = _reshape(x, (1,))
     n = x.shape[-1] if N is None else N
@@ -402,7 +402,7 @@ def matrix_exp(A):
 
 
 def householder_product(A, tau, *, out=None):
-    """The first columns of the product of Householder reflections (I - tau v vᴴ), v the columns of A below its diagonal."""
+    """The first columns of the product of Householder reflections (I - tau v vᴴ), where v are the columns of A below its diagonal."""
     _matrices('householder_product', A)
     _same_dtype('householder_product', A, tau)
     m, n = A.shape[-2:]
@@ -428,7 +428,7 @@ def polar(A, *, out=None):
 
 
 def matrix_sqrth(A):
-    """The positive definite X with X X = A, A positive definite."""
+    """The positive definite X with X X = A for positive definite A."""
     values, vectors = eigh(A)
     return _matmul(vectors * ops['unsqueeze'](ops['sqrt'](values), -2), adjoint(vectors))
 
@@ -460,7 +460,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     return kind(ops['squeeze'](found, -1) if vector else found, rest, empty, real if driver in ('gelsd', 'gelss') else full((0,), 0, real))
 
 
-# Where what is rarer lives.
+# The modules of rarer functions.
 _ELSEWHERE = {'lu': 'lu_factors', 'lu_factor': 'lu_factors', 'lu_factor_ex': 'lu_factors', 'lu_solve': 'lu_factors',
               'eig': 'eigen', 'eigvals': 'eigen', 'ldl_factor': 'ldl', 'ldl_factor_ex': 'ldl', 'ldl_solve': 'ldl'}
 

@@ -19,13 +19,13 @@ def _range(A, q, niter):
 
 
 def svd_lowrank(A, q=6, niter=2, M=None):
-    """(U, S, V), the q largest singular values of A - M and their vectors, nearly; V as columns."""
+    """(U, S, V): approximately the q largest singular values of A - M and their vectors; V as columns."""
     if check(A).ndim < 2 or rank(A.dtype) < 2:
         raise InvalidArgumentError(f'[svd_lowrank] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
     if not 0 <= q <= min(A.shape[-2:]):
         raise InvalidArgumentError(f'[svd_lowrank] q {q} must be 0 to {min(A.shape[-2:])}')
     A = A if M is None else A - M
-    turned = A.shape[-2] < A.shape[-1]  # the smaller side is projected
+    turned = A.shape[-2] < A.shape[-1]  # projects the smaller side
     A = adjoint(A) if turned else A
     Q = _range(A, q, niter)
     U, S, Vh = svd(_matmul(adjoint(Q), A), False)
@@ -34,7 +34,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 
 def pca_lowrank(A, q=None, center=True, niter=2):
-    """(U, S, V) of the rows of A less their mean: V are the q principal directions."""
+    """(U, S, V) of the rows of A minus their mean: V are the q principal directions."""
     if check(A).ndim < 2 or rank(A.dtype) < 2:
         raise InvalidArgumentError(f'[pca_lowrank] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
     q = min(6, *A.shape[-2:]) if q is None else q

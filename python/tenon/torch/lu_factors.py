@@ -17,18 +17,18 @@ def _rows(x, index):
 
 
 def _swapped(m, j, other, x):
-    """The order of m rows in which row j and row `other` (…) have changed places: (…, m)."""
+    """The order of m rows after row j and row `other` (…) are exchanged: (…, m)."""
     at, other = arange(m, x), ops['unsqueeze'](other, -1)
     return ops['where'](at == j, other, ops['where'](at == other, j, at + 0 * other))
 
 
 def _size(x):
-    """What pivots are chosen by: of complex numbers |real| + |imag|, as in LAPACK."""
+    """The size by which pivots are chosen; for complex numbers |real| + |imag|, as in LAPACK."""
     return ops['abs'](ops['real'](x)) + ops['abs'](ops['imag'](x)) if rank(x.dtype) == 3 else ops['abs'](x)
 
 
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
-    """(LU, pivots, info): L below the diagonal, U from it on; row i was exchanged with row pivots[i], from 1."""
+    """(LU, pivots, info): L below the diagonal, U on and above it; row i was exchanged with row pivots[i], counted from 1."""
     if check(A).ndim < 2 or rank(A.dtype) < 2:
         raise InvalidArgumentError(f'[linalg.lu_factor] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
     lead, (m, n) = A.shape[:-2], A.shape[-2:]
@@ -74,13 +74,13 @@ def lu(A, *, pivot=True, out=None):
 
 
 def torch_lu(A, pivot=True, get_infos=False, out=None):
-    """(LU, pivots), with get_infos also where a matrix is singular."""
+    """(LU, pivots), and with get_infos also whether a matrix is singular."""
     found = lu_factor_ex(A, pivot=pivot)
     return into(out, found if get_infos else _Factor(found.LU, found.pivots))
 
 
 def _order(pivots, m):
-    """Which row of A each row of P⁻¹ A is: (…, m)."""
+    """For each row of P⁻¹ A the row of A: (…, m)."""
     order = arange(m, pivots) + full((*pivots.shape[:-1], m), 0, pivots, _core.int64)
     for i in range(pivots.shape[-1]):
         swap = _swapped(m, i, cast(ops['select'](pivots, -1, i), _core.int64) - 1, pivots)
@@ -89,7 +89,7 @@ def _order(pivots, m):
 
 
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
-    """(P, L, U) of what lu_factor() gave."""
+    """(P, L, U) from the results of lu_factor()."""
     if check(LU_pivots).dtype is not _core.int32:
         raise InvalidArgumentError(f'[lu_unpack] pivots have dtype {LU_pivots.dtype}, must be int32')
     m, n = check(LU_data).shape[-2:]
@@ -107,7 +107,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
 
 
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
-    """The X of A X = B, or of X A = B with left=False, A given as lu_factor() gave it; adjoint: of Aᴴ."""
+    """The X of A X = B, or of X A = B with left=False, with A as returned by lu_factor(); adjoint: with Aᴴ."""
     if check(LU).dtype is not check(B).dtype or check(pivots).dtype is not _core.int32:
         raise InvalidArgumentError(f'[linalg.lu_solve] dtypes {LU.dtype}, {pivots.dtype} and {B.dtype}')
     if LU.ndim < 2 or LU.shape[-1] != LU.shape[-2] or B.ndim < 2:
@@ -126,5 +126,5 @@ _adjoint = adjoint
 
 
 def torch_lu_solve(b, LU_data, LU_pivots, *, out=None):
-    """The x of A x = b, A given as lu_factor() gave it."""
+    """The x of A x = b, with A as returned by lu_factor()."""
     return lu_solve(LU_data, LU_pivots, b, out=out)

@@ -13,7 +13,7 @@ _matmul, _reshape = ops['matmul'], ops['reshape']
 
 
 def _same(name, *tensors):
-    """Operands of one dtype: products do not promote."""
+    """Operands of one dtype, because products do not promote."""
     for x in tensors:
         if check(x).dtype is not tensors[0].dtype and not autocasting(x):
             raise InvalidArgumentError(f'[{name}] dtypes {tensors[0].dtype} and {x.dtype} differ')
@@ -55,7 +55,7 @@ def mv(input, vec, *, out=None):
 
 
 def dot(input, tensor, *, out=None):
-    """The product of two vectors."""
+    """The dot product of two vectors."""
     _ranks('dot', (input, tensor), (1, 1))
     if input.size != tensor.size:
         raise InvalidArgumentError(f'[dot] vectors of {input.size} and {tensor.size} elements')
@@ -63,12 +63,12 @@ def dot(input, tensor, *, out=None):
 
 
 def vdot(input, other, *, out=None):
-    """The product of two vectors, the first conjugated."""
+    """The dot product of two vectors, the first conjugated."""
     return dot(ops['conj'](input) if rank(check(input).dtype) == 3 else input, other, out=out)
 
 
 def inner(input, other, *, out=None):
-    """Products summed over the last dimensions; of rank 0 the plain product."""
+    """Products summed over the last dimensions; for rank 0 the plain product."""
     if not check(input).ndim or not check(other).ndim:
         return into(out, input * other)
     if input.shape[-1] != other.shape[-1]:
@@ -88,14 +88,14 @@ ger = outer
 
 
 def _weighted(name, input, product, beta, alpha, out):
-    """beta · input + alpha · product, input left out where beta is 0."""
+    """beta · input + alpha · product; input is ignored if beta is 0."""
     _same(name, product, input)
     if input.dtype is not product.dtype:  # under autocast
         input = cast(input, product.dtype)
     if rank(product.dtype) < 2:
         beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else product * alpha
-    ops['expand'](input, product.shape)  # an error where it does not fit
+    ops['expand'](input, product.shape)  # an error if it does not fit
     return into(out, cast(product + (input if beta == 1 else input * beta) if beta != 0 else product, input.dtype))
 
 
@@ -114,7 +114,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     if beta and check(vec1).ndim == check(vec2).ndim == 1 and rank(check(input).dtype) == 2 and vec1.dtype is vec2.dtype is input.dtype:
         ops['expand'](input, (vec1.size, vec2.size))
         factors = ops['unsqueeze'](vec1, 1), ops['unsqueeze'](vec2, 0)
-        if input.ndim == 2 and input.strides[0] < input.strides[1]:  # the first factor is one number along the lines of memory
+        if input.ndim == 2 and input.strides[0] < input.strides[1]:  # the first factor is constant along lines of memory
             factors = factors[::-1]
         return into(out, ops['addcmul'](input if beta == 1 else input * beta, *factors, alpha))
     product = outer(vec1, vec2)
@@ -126,13 +126,13 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
-    """beta · input + alpha · Σ batch1 batch2 over the batch."""
+    """beta · input + alpha · Σ batch1 batch2, summed over the batch."""
     product = bmm(batch1, batch2)
     return _weighted('addbmm', input, ops['sum'](product, 0, False, product.dtype), beta, alpha, out)
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
-    """beta · input + alpha · batch1 batch2 for each of a batch."""
+    """beta · input + alpha · batch1 batch2, for each entry of a batch."""
     return _weighted('baddbmm', input, bmm(batch1, batch2), beta, alpha, out)
 
 
@@ -168,13 +168,13 @@ def tensordot(a, b, dims: Any = 2, out=None):
 
 
 def einsum(equation, *operands):
-    """Sums of products by letters; an ellipsis, capital letters and PyTorch's lists of dimensions are taken, too."""
+    """Sums of products given by letters; also accepts an ellipsis, capital letters and PyTorch's lists of dimensions."""
     if isinstance(equation, Tensor):
         equation, operands = _from_lists((equation, *operands))
     elif len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = operands[0]
     inputs, arrow, result = equation.replace(' ', '').partition('->')
-    if arrow and '...' in inputs and '...' not in result:  # what an ellipsis stands for is summed
+    if arrow and '...' in inputs and '...' not in result:  # the dimensions of an ellipsis are summed
         found = ops['einsum'](f'{inputs}->...{result}', list(operands))
         lead = found.ndim - len(result)
         return ops['sum'](found, tuple(range(lead)), False, found.dtype) if lead else found
@@ -211,7 +211,7 @@ def kron(input, other, *, out=None):
 
 
 def cross(input, other, dim=None, *, out=None):
-    """The cross product along a dimension of size 3, the first such unless told."""
+    """The cross product along a dimension of size 3, by default the first one."""
     from .linalg import cross as along
     if dim is None:
         dim = next((d for d, n in enumerate(check(input).shape) if n == 3), None)
@@ -240,7 +240,7 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
 
 
 def _distances_by_products(x1, x2):
-    """√(|a|² − 2 ab + |b|²), whose gradient is 0 at 0."""
+    """√(|a|² − 2 ab + |b|²), with a gradient of 0 at 0."""
     squares = [ops['sum'](x * x, -1, True) for x in (x1, x2)]
     powers = squares[0] - 2 * _matmul(x1, ops['transpose'](x2, -1, -2)) + ops['transpose'](squares[1], -1, -2)
     zero = powers <= 0
@@ -248,7 +248,7 @@ def _distances_by_products(x1, x2):
 
 
 def distance(gap, p, keepdim=False, dim=-1):
-    """The p-norm of a dimension, whose gradient is 0 at 0."""
+    """The p-norm over a dimension, with a gradient of 0 at 0."""
     if p == 0:
         return cast(ops['sum'](cast(gap != 0, gap.dtype), dim, keepdim), gap.dtype)
     size = ops['abs'](gap)
@@ -269,7 +269,7 @@ def _safe_power(x, p):
 
 
 def vander(x, N=None, increasing=False):
-    """Powers of a row as columns, the highest first unless increasing."""
+    """Powers of a vector as columns, in descending order unless increasing."""
     if check(x).ndim != 1:
         raise InvalidArgumentError(f'[vander] needs a row, not rank {x.ndim}')
     n = x.size if N is None else N
@@ -282,7 +282,7 @@ def vander(x, N=None, increasing=False):
 
 
 def cholesky_solve(input, L, upper=False, *, out=None):
-    """The x of A x = input, L the Cholesky factor of A."""
+    """The x of A x = input, where L is the Cholesky factor of A."""
     from .linalg import solve_triangular
     from .shape import adjoint
     if upper:
@@ -291,7 +291,7 @@ def cholesky_solve(input, L, upper=False, *, out=None):
 
 
 def cholesky_inverse(L, upper=False, *, out=None):
-    """The inverse of A, L its Cholesky factor."""
+    """The inverse of A, where L is its Cholesky factor."""
     from .create import eye
     if check(L).ndim < 2 or L.shape[-1] != L.shape[-2]:
         raise InvalidArgumentError(f'[cholesky_inverse] needs square matrices, not {L.shape}')

@@ -1,4 +1,4 @@
-"""Dtypes, devices, shapes and modes as PyTorch spells them."""
+"""Dtypes, devices, shapes and modes in PyTorch's spelling."""
 import math
 from typing import Any
 
@@ -16,7 +16,7 @@ class _AnyTuple(type):
 
 
 class Size(tuple, metaclass=_AnyTuple):
-    """A shape. Those of tensors are plain tuples until a program imports tenon.torch; these count as sizes, too."""
+    """A shape. Those of tensors are plain tuples until a program imports tenon.torch; these count as Size too."""
 
     def numel(self):
         """The product of all sizes."""
@@ -43,7 +43,7 @@ class Size(tuple, metaclass=_AnyTuple):
         return f'torch.Size({list(self)})'
 
 
-# Kinds of devices that PyTorch knows.
+# The kinds of devices that PyTorch knows.
 _KINDS = frozenset('cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone'.split())
 
 
@@ -53,7 +53,7 @@ class _AnyDevice(type):
 
 
 class device(metaclass=_AnyDevice):
-    """A device by name, 'cpu' or 'cuda:1', or by type and index. One that is not there is a value, too: its first use is an error."""
+    """A device by name, 'cpu' or 'cuda:1', or by type and index. A missing device is a value too; its first use raises an error."""
 
     def __new__(cls, type, index=None) -> Any:
         if isinstance(type, cls):
@@ -70,7 +70,7 @@ class device(metaclass=_AnyDevice):
 
 
 class _Elsewhere(str):
-    """The name of a device that is not there: what is given it finds the device, or says what is missing."""
+    """The name of a missing device: functions that get it find the device, or say what is missing."""
 
     type: Any = property(lambda self: str(self).partition(':')[0], doc='The kind of device.')
     index: Any = property(lambda self: int(str(self).partition(':')[2]) if ':' in self else None, doc='Which of its kind; None: not told.')
@@ -86,19 +86,19 @@ class _Elsewhere(str):
 
 
 def get_default_dtype():
-    """What floats are in new tensors: float32 unless set_default_dtype() said otherwise."""
+    """The dtype of floats in new tensors: float32 unless set_default_dtype() changed it."""
     return defaults.dtype
 
 
 def set_default_dtype(d):
-    """What floats are in new tensors from now on; what ops of tenon make of integers, and modules without dtype=, stay float32."""
+    """Sets the dtype of floats in new tensors; what tenon's ops make of integers, and modules without dtype=, stay float32."""
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise DtypeError(f'[set_default_dtype] {d} is no floating dtype')
     defaults.dtype, defaults.complex = d, _core.complex128 if d is _core.float64 else _core.complex64
 
 
 def set_default_tensor_type(t):
-    """set_default_dtype() by the name of a type of tensors, 'torch.DoubleTensor'."""
+    """set_default_dtype() with the name of a type of tensors, 'torch.DoubleTensor'."""
     name = next((name for name, kind in _TENSORS.items() if t == f'torch.{kind}Tensor'), None)
     if name is None:
         raise TypeError(f'[set_default_tensor_type] {t!r} is not known: use set_default_dtype() and set_default_device()')
@@ -106,12 +106,12 @@ def set_default_tensor_type(t):
 
 
 def get_default_device():
-    """Where new tensors are made."""
+    """The default device of new tensors."""
     return _core.device('cpu') if defaults.device is None else defaults.device
 
 
 def set_default_device(device):
-    """Where new tensors are made from now on; None: on the host."""
+    """Sets the default device of new tensors; None means the host."""
     defaults.device = None if device is None else globals()['device'](device)
 
 
@@ -135,14 +135,14 @@ for _kind in (_core.Device, _Elsewhere):
 
 
 def get_device_module(device=None):
-    """torch.cpu, torch.cuda …: what belongs to a kind of device."""
+    """The module for a kind of device: torch.cpu, torch.cuda, …."""
     from importlib import import_module
     kind = globals()['device'](device).type if device is not None else get_default_device().type
     return import_module(f'.{kind}', __package__)
 
 
 def can_cast(from_, to):
-    """Whether a dtype may become another: not to a kind below its own."""
+    """Whether a dtype may become another: it must not be of a lower kind."""
     if rank(from_) > rank(to):
         return False
     return rank(to) > 0 or rank(from_) == 0
@@ -162,12 +162,12 @@ _TENSORS = {'float32': 'Float', 'float64': 'Double', 'float16': 'Half', 'bfloat1
 
 
 def is_storage(obj, /):
-    """False: memory is no object of its own."""
+    """Always False: memory is no object of its own."""
     return False
 
 
 def is_same_size(input, other):
-    """Whether two tensors have one shape."""
+    """Whether two tensors have the same shape."""
     return check(input).shape == check(other).shape
 
 
@@ -195,7 +195,7 @@ def is_inference_mode_enabled():
 
 
 class _Switch:
-    """A mode that is set at once, and again undone where it is used in a `with`; also a decorator."""
+    """A mode that is set at once and, in a `with`, reset at its end; also a decorator."""
 
     _before = 0
 
@@ -220,7 +220,7 @@ class _Switch:
 
 
 class set_grad_enabled(_Switch):
-    """Records ops, or does not, from now on or in a scope."""
+    """Switches recording of ops on or off, from now on or in a scope."""
 
     def __init__(self, mode):
         super().__init__(tenon.enable_grad if mode else tenon.no_grad)
@@ -229,7 +229,7 @@ class set_grad_enabled(_Switch):
 
 
 def inference_mode(mode=True):
-    """Results of this scope can never join a graph; also a plain decorator."""
+    """Results in this scope can never join a graph; also a plain decorator."""
     if callable(mode):
         return tenon.inference_mode()(mode)
     return tenon.inference_mode() if mode else tenon.enable_grad()

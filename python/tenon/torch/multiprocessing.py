@@ -1,4 +1,4 @@
-"""torch.multiprocessing: Python's, which copies tensors that go through its queues."""
+"""torch.multiprocessing: Python's own, which copies tensors that pass through its queues."""
 import multiprocessing
 from typing import Any
 
@@ -16,11 +16,11 @@ def get_sharing_strategy():
 
 
 def set_sharing_strategy(new_strategy):
-    """Accepted: tensors are copied."""
+    """Accepted without effect: tensors are copied."""
 
 
 def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method='spawn'):
-    """Runs fn(i, *args) in nprocs processes; an error where one fails. Without join, the processes."""
+    """Runs fn(i, *args) in nprocs processes; raises if one fails. With join=False returns the processes."""
     context: Any = multiprocessing.get_context(start_method)
     processes = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]
     for each in processes:

@@ -1,4 +1,4 @@
-"""torch.onnx: models in ONNX files, over tenon.onnx."""
+"""torch.onnx: ONNX model files, built on tenon.onnx."""
 import contextlib
 import enum
 import inspect
@@ -14,22 +14,22 @@ from ..graph import Dim, trace
 from ..nn import Module
 
 __all__ = ['ONNXProgram', 'OperatorExportTypes', 'TrainingMode', 'export', 'is_in_onnx_export', 'select_model_mode_for_export']
-_FEWEST = 8  # sizes that tell formulas apart
-_OLDEST = 18  # the opset that is written where an older one is asked for
+_FEWEST = 8  # sizes that distinguish formulas
+_OLDEST = 18  # the opset written if an older one is requested
 
 
 class TrainingMode(enum.IntEnum):
-    """The mode of a module while it is exported: evaluation, the one that it has, or training."""
+    """The mode of a module while it is exported: evaluation, its own, or training."""
     EVAL, PRESERVE, TRAINING = range(3)
 
 
 class OperatorExportTypes(enum.IntEnum):
-    """How ops are written: always as ONNX's."""
+    """How ops are written: always as ONNX's own."""
     ONNX, ONNX_ATEN, ONNX_ATEN_FALLBACK = range(3)
 
 
 class ONNXProgram:
-    """What export() gives: a traced program that is written by save(path), and called as the module."""
+    """The result of export(): a traced program that save(path) writes, and that can be called like the module."""
 
     def __init__(self, program, options):
         self._program, self._options = program, options
@@ -38,7 +38,7 @@ class ONNXProgram:
         return self._program(*args, **kwargs)
 
     def save(self, destination, *, include_initializers=True, keep_initializers_as_inputs=False, external_data=None):
-        """Writes the model into a file, or an object that has write(), with its weights."""
+        """Writes the model with its weights to a file, or to an object that has write()."""
         if not include_initializers:
             raise NotImplementedError('[onnx] models are written with their weights')
         if hasattr(destination, 'write'):
@@ -58,13 +58,13 @@ _exporting = False
 
 
 def is_in_onnx_export():
-    """Whether export() is tracing: modules may compute otherwise then."""
+    """Whether export() is tracing, so that modules can compute differently."""
     return _exporting
 
 
 @contextlib.contextmanager
 def select_model_mode_for_export(model, mode):
-    """A scope in which a module, and each in it, is in a mode; each has its own again behind it."""
+    """A scope in which a module and its parts are in a mode; afterwards each has its own mode again."""
     parts = list(model.modules()) if isinstance(model, Module) else []
     before = [part.training for part in parts]
     if mode != TrainingMode.PRESERVE and parts:
@@ -84,8 +84,8 @@ def export(model, args=(), f=None, *, kwargs=None, verbose=None, input_names=Non
     """Writes what model(*args, **kwargs) computes as a model into f, a path or an object that has write().
 
     dynamic_axes names sizes that runs choose by input, {'x': {0: 'batch'}}, dynamic_shapes by argument or in the structure of args;
-    results follow them. The module is in evaluation unless `training` says otherwise. Opset 18 is written where opset_version is an
-    older one; weights lie in the same file. verify=True reads the model again and compares what it computes.
+    results follow them. The module is in evaluation unless `training` says otherwise. If opset_version is older than 18, opset 18 is
+    written; weights are in the same file. verify=True reads the model again and compares its results.
     """
     if export_params is False or custom_translation_table or custom_opsets or export_modules_as_functions:
         raise NotImplementedError('[onnx.export] models are written with their weights, and in the ops of ONNX')
@@ -113,8 +113,8 @@ def export(model, args=(), f=None, *, kwargs=None, verbose=None, input_names=Non
 
 
 def _traced(model, args, tensors, dims):
-    """The program of model(*args). A module may have a longest input: sizes without a range are tried without a limit first, then one
-    of them, or all, up to a few times that of args."""
+    """The program of model(*args). A module may limit the length of its input, so sizes without a range are first tried without a
+    limit, then with one of them, or all, limited to a few times those of args."""
     dims = {at: {axis: dim if isinstance(dim, Dim) else Dim(dim) for axis, dim in axes.items()} for at, axes in dims.items() if axes}
     sizes = {dim.name: tensors[at].shape[axis] for at, axes in dims.items() for axis, dim in axes.items() if dim.max is None}
     failure = None
@@ -141,9 +141,9 @@ def _opset(version):
 
 
 def _bound(model, args, kwargs):
-    """The arguments by position, and by the position of a tensor among them the name of the parameter that it is."""
+    """The arguments by position, and for the position of each tensor among them its parameter's name."""
     args = (args,) if isinstance(args, Tensor) else tuple(args)
-    if kwargs is None and args and isinstance(args[-1], dict):  # as PyTorch's older exporter takes them
+    if kwargs is None and args and isinstance(args[-1], dict):  # in the form of PyTorch's older exporter
         args, kwargs = args[:-1], args[-1]
     try:
         bound = inspect.signature(getattr(model, 'forward', model)).bind(*args, **(kwargs or {}))
@@ -171,7 +171,7 @@ def _tensors(value: Any):
 
 
 def _by_axes(dynamic_axes, inputs, outputs):
-    """{position: {axis: name}} of dynamic_axes, whose keys are names of inputs, and of results, which follow."""
+    """{position: {axis: name}} from dynamic_axes, whose keys are names of inputs and of results; those of results are ignored."""
     places = {name: at for at, name in (inputs.items() if isinstance(inputs, dict) else enumerate(inputs))}
     dims = {}
     for name, axes in dynamic_axes.items():
@@ -184,7 +184,7 @@ def _by_axes(dynamic_axes, inputs, outputs):
 
 
 def _by_shapes(dynamic_shapes, args, names):
-    """{position: {axis: dim}} of dynamic_shapes: a structure like the arguments', or a dict by their names."""
+    """{position: {axis: dim}} from dynamic_shapes: a structure like the arguments, or a dict by their names."""
     if not dynamic_shapes:
         return {}
     if isinstance(dynamic_shapes, dict) and all(isinstance(key, str) for key in dynamic_shapes):
@@ -199,7 +199,7 @@ def _by_shapes(dynamic_shapes, args, names):
 
 
 def _gather(value, shapes, found):
-    """Appends what `shapes` says of each tensor of a structure."""
+    """Appends what `shapes` says about each tensor of a structure."""
     if isinstance(value, Tensor):
         found.append(shapes)
     elif isinstance(value, dict):
@@ -211,7 +211,7 @@ def _gather(value, shapes, found):
 
 
 def _axes(axes, at):
-    """{axis: name or Dim}; a Dim.DYNAMIC, which has no name, is one size of its own."""
+    """{axis: name or Dim}; a Dim.DYNAMIC, which has no name, is a size of its own."""
     pairs = axes.items() if isinstance(axes, dict) else enumerate(axes)
     return {axis: dim if isinstance(dim, (str, Dim)) else f's{at}_{axis}' for axis, dim in pairs
             if dim is not None and not isinstance(dim, int) and getattr(dim, 'varies', True)}

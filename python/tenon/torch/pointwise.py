@@ -1,4 +1,4 @@
-"""Functions of elements: one operand."""
+"""Elementwise functions of one operand."""
 import math
 from builtins import abs as builtin_abs
 
@@ -11,7 +11,7 @@ from ._shortcuts import short
 _where = ops['where']
 _FrExp = returned('frexp', 'mantissa exponent')
 
-# Where PyTorch's meaning is the table's, the function is the op itself.
+# Where PyTorch's meaning is that of the table, the function is the op itself.
 abs, exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, square = (ops[name] for name in (
     'abs', 'exp', 'exp2', 'expm1', 'log', 'log2', 'log10', 'log1p', 'sqrt', 'rsqrt', 'square'))
 sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh = (ops[name] for name in (
@@ -26,7 +26,7 @@ negative, fix, conj_physical = neg, trunc, ops['conj']
 
 
 def sign(input, *, out=None):
-    """-1, 0 or 1; of real numbers only."""
+    """-1, 0 or 1; for real numbers only."""
     if rank(check(input).dtype) == 3:
         raise InvalidArgumentError('[sign] is not defined for complex numbers: use sgn')
     return into(out, ops['sign'](input))
@@ -51,7 +51,7 @@ def sgn(input):
 
 @unary
 def positive(input):
-    """input itself."""
+    """Returns input."""
     if check(input).dtype is _core.bool:
         raise TypeError('[positive] is not defined for bool')
     return input
@@ -63,7 +63,7 @@ def conj(input):
 
 
 def resolve_conj(input):
-    """input itself: conjugates are computed at once."""
+    """Returns input: conjugates are computed at once."""
     return check(input)
 
 
@@ -84,7 +84,7 @@ def imag(input):
 
 @unary
 def angle(input):
-    """The angle of complex numbers; of real ones 0, or π where they are negative."""
+    """The angle of complex numbers; for real ones 0, or π if they are negative."""
     if rank(check(input).dtype) == 3:
         return ops['atan2'](ops['imag'](input), ops['real'](input))
     x = floating(input)
@@ -92,7 +92,7 @@ def angle(input):
 
 
 def round(input, *, decimals=0, out=None):
-    """To the nearest integer, halves to the even one; or to a number of decimals, which may be negative."""
+    """Rounds to the nearest integer, halves to the even one; or to a number of decimals, which may be negative."""
     if rank(check(input).dtype) < 2 and decimals:
         raise InvalidArgumentError('[round] decimals are for floating numbers')
     if not decimals:
@@ -138,7 +138,7 @@ def sinc(input):
 
 
 def logit(input, eps=None, *, out=None):
-    """log(x / (1 - x)); with eps, x is held within [eps, 1 - eps] first."""
+    """log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]."""
     x = _real(input, 'logit')
     if eps is not None:
         x = _where(x < eps, eps, _where(x > 1 - eps, 1 - eps, x))
@@ -146,7 +146,7 @@ def logit(input, eps=None, *, out=None):
 
 
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None):
-    """NaN, ∞ and -∞ replaced, the infinities by the largest finite numbers unless told."""
+    """Replaces NaN, ∞ and -∞; by default the infinities become the largest finite numbers."""
     if rank(check(input).dtype) < 2:
         return into(out, ops['clone'](input))
     if rank(input.dtype) == 3:
@@ -187,7 +187,7 @@ def frexp(input, *, out=None):
     plain = ops['isfinite'](input) & (input != 0)
     size = _where(plain, ops['abs'](input.detach()), 1)
     exponent = ops['floor'](ops['log2'](size)) + 1
-    # The logarithm may round across a power of two; factors in halves keep 2^exponent finite.
+    # The logarithm may round across a power of two; splitting the factor keeps 2^exponent finite in half precision.
     for _ in range(2):
         mantissa = _scaled(size, -exponent)
         exponent = exponent + cast(mantissa >= 1, exponent.dtype) - cast(mantissa < 0.5, exponent.dtype)
@@ -231,7 +231,7 @@ def is_complex(input):
 
 
 def is_nonzero(input):
-    """Whether the one element is not 0."""
+    """Whether the only element is not 0."""
     if check(input).size != 1:
         raise InvalidArgumentError(f'[is_nonzero] needs one element, not {input.size}')
     return bool(input.item() != 0)

@@ -1,4 +1,4 @@
-"""Tensors, sizes, dtypes and devices as PyTorch prints them, in a process whose program imports tenon.torch."""
+"""Prints tensors, sizes, dtypes and devices as PyTorch does, in processes whose program imports tenon.torch."""
 import math
 from contextlib import contextmanager
 
@@ -16,9 +16,9 @@ _options = {**dict(zip(_NAMES, _PROFILES['default'], strict=True)), 'sci_mode': 
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
-    """How tensors are printed: digits behind the point, elements beyond which only edges are shown, how many of them, characters in a
-    line; whether numbers have exponents (None: where they differ much). profile: 'default', 'short' or 'full'. From here on tensors
-    print as PyTorch's do, if they did not yet."""
+    """Sets how tensors are printed: digits after the point, the number of elements beyond which only edges are shown, how many of
+    those, characters in a line, and whether numbers have exponents (None: if they differ widely). profile: 'default', 'short' or
+    'full'. From here on tensors print as in PyTorch, if they did not already."""
     if profile is not None:
         if profile not in _PROFILES:
             raise InvalidArgumentError(f'[set_printoptions] profile {profile!r} is none of {", ".join(_PROFILES)}')
@@ -45,7 +45,7 @@ def printoptions(**options):
 
 
 class _Format:
-    """How numbers of one tensor are written: all in one width."""
+    """How numbers of one tensor are written, all with the same width."""
 
     def __init__(self, numbers, floating):
         self._floating, self._whole, self._exponents, self.width = floating, True, False, 1
@@ -75,7 +75,7 @@ class _Format:
 
 
 class _Complex:
-    """The same of complex numbers: each part in its own width."""
+    """The same for complex numbers, with a width for each part."""
 
     def __init__(self, numbers):
         self._real, self._imaginary = _Format([x.real for x in numbers], True), _Format([x.imag for x in numbers], True)
@@ -101,7 +101,7 @@ def _edges(x):
 
 
 def _rows(items, dots, indent, written):
-    """Nested lists as text; `dots` says of each dimension whether some of it was left out."""
+    """Nested lists as text; `dots` says for each dimension whether some of it was left out."""
     few, more, summarised = _options['edgeitems'], len(dots) - 1, dots[0]
     if more:
         parts = [_rows(item, dots[1:], indent + 1, written) for item in items]
@@ -117,7 +117,7 @@ def _rows(items, dots, indent, written):
 
 
 def elements_text(x, indent):
-    """The elements of a tensor, as they stand behind `indent` characters."""
+    """The elements of a tensor as text, after `indent` characters."""
     if x.numel() == 0:
         return '[]'
     x = x.detach()
@@ -133,12 +133,12 @@ def elements_text(x, indent):
 
 
 def is_usual(dtype):
-    """Whether the elements tell a dtype, unless they are none."""
+    """Whether the elements reveal the dtype, provided that there are any."""
     return dtype in (defaults.dtype, defaults.complex, _core.int64, _core.bool)
 
 
 def _told(x):
-    """What follows the elements: device, dtype and history where they are not the usual ones."""
+    """What follows the elements: device, dtype and history if they are not the usual ones."""
     usual = _core.device('cpu') if defaults.device is None else defaults.device
     if x.device.type != usual.type or x.device.index != usual.index:
         yield f"device='{x.device}'"
@@ -156,7 +156,7 @@ def _told(x):
 
 
 def history(x):
-    """grad_fn=… of what an op made, requires_grad=True of a leaf."""
+    """grad_fn=… for the result of an op, requires_grad=True for a leaf."""
     if x.grad_fn is not None:
         yield f'grad_fn=<{backward_name(x.grad_fn, x.ndim)}>'
     elif x.requires_grad:
@@ -164,7 +164,7 @@ def history(x):
 
 
 def joined(text, told, indent, apart=False):
-    """A text with what follows it, in lines of the usual width; apart: in a line of its own."""
+    """A text and what follows it, in lines of the usual width; apart: on a line of its own."""
     last = len(text) - text.rfind('\n') + 1
     for one in told:
         if apart or last + len(one) + 2 > _options['linewidth']:
@@ -192,7 +192,7 @@ def _device_text(device):
 
 
 def _formatted(x, spec):
-    """As PyTorch formats: the one element where there are no dimensions."""
+    """Formats as PyTorch does: a tensor without dimensions as its one element."""
     if x.ndim == 0:
         return format(x.item(), spec)
     return _before[Tensor, '__format__'](x, spec) if spec else str(x)
@@ -207,7 +207,7 @@ def _grad_fn(x):
 
 
 def install():
-    """From here on tensors, shapes, dtypes and devices print as PyTorch's."""
+    """From here on tensors, shapes, dtypes and devices print as in PyTorch."""
     from .modes import Size
     if _before:
         return
@@ -225,7 +225,7 @@ def install():
 
 
 def uninstall():
-    """Tensors print as tenon's again."""
+    """Tensors print in tenon's format again."""
     for (kind, name), method in _before.items():
         delattr(kind, name) if method is None else setattr(kind, name, method)
     _before.clear()

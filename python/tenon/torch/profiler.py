@@ -1,4 +1,4 @@
-"""torch.profiler over tenon.profiler: what ran, for how long and where, by PyTorch's names; times are in microseconds."""
+"""torch.profiler, built on tenon.profiler: what ran, for how long and where, under PyTorch's names; times are in microseconds."""
 import contextlib
 import enum
 import gzip
@@ -23,18 +23,18 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a step does: nothing, warm up, record, or record and then call on_trace_ready."""
+    """What happens in a step: nothing, warm-up, recording, or recording followed by on_trace_ready."""
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
 
 
 def supported_activities():
-    """Calls of ops, and devices that tell their times."""
+    """Calls of ops, and devices that report their times."""
     return {ProfilerActivity.CPU, ProfilerActivity.CUDA}
 
 
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """A function from the number of a step to its action: skip_first steps, then cycles of wait, warmup and active ones, `repeat` times
-    or, where that is 0, for ever."""
+    """A function from the number of a step to its action: skip_first steps, then cycles of wait, warmup and active steps, `repeat`
+    times or, if that is 0, for ever."""
     if min(wait, warmup, repeat, skip_first, skip_first_wait) < 0 or active < 1:
         raise InvalidArgumentError(f'[schedule] wait {wait}, warmup {warmup}, active {active}, repeat {repeat}, skip_first {skip_first}: active must be '
                                    'positive, the others not negative')
@@ -58,7 +58,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
-    """An on_trace_ready that writes each trace into a folder, under a name of its own."""
+    """An on_trace_ready that writes each trace into a folder, under its own name."""
     def handler(prof):
         os.makedirs(dir_name, exist_ok=True)
         name = f'{worker_name or f"{socket.gethostname()}_{os.getpid()}"}.{time.time_ns()}.pt.trace.json'
@@ -168,7 +168,7 @@ class _Averages(list):
 
 
 class _Recording:
-    """One stretch of recorded calls, with the named scopes in it."""
+    """One stretch of recorded calls with the named scopes in it."""
 
     def __init__(self):
         self.profiler, self.ranges = _profiler(), []
@@ -181,7 +181,7 @@ class _Recording:
         _threads.recording = self.before
 
     def calls(self):
-        """(key, total, own, on the device) of each call and scope; a scope's own time is what no call in it took."""
+        """(key, total, own, on the device) for each call and scope; a scope's own time excludes the calls in it."""
         found = [(event.op, event.duration / 1e3, (event.duration - event.inside) / 1e3, event.device / 1e3, event.start, event.end)
                  for event in self.profiler.events]
         for name, begin, end in self.ranges:
@@ -194,9 +194,9 @@ class _Recording:
 class profile:
     """Records the ops that this thread calls in a scope, backward included: `with torch.profiler.profile() as prof:`.
 
-    schedule: records the steps that it names, told apart by step(); on_trace_ready(prof) is called behind each stretch. activities,
-    record_shapes, profile_memory, with_stack, with_flops and with_modules change nothing: devices that tell their times are always
-    recorded, and memory is in the trace.
+    schedule: records the steps that it selects; step() separates them, and on_trace_ready(prof) is called after each stretch.
+    activities, record_shapes, profile_memory, with_stack, with_flops and with_modules have no effect: devices that report their times
+    are always recorded, and memory is in the trace.
     """
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False, with_stack=False,
@@ -218,11 +218,11 @@ class profile:
         self._take(self._schedule(self.step_num))
 
     def stop(self):
-        """Ends what is being recorded."""
+        """Ends the current recording."""
         self._finish()
 
     def step(self):
-        """The next step begins."""
+        """Begins the next step."""
         saves = self._schedule(self.step_num) is ProfilerAction.RECORD_AND_SAVE
         self.step_num += 1
         if saves:
@@ -237,7 +237,7 @@ class profile:
             self._finish()
 
     def _finish(self):
-        """Ends what is being recorded, if anything is."""
+        """Ends the current recording, if there is one."""
         recording = self._recording
         if recording is None:
             return
@@ -253,7 +253,7 @@ class profile:
         return recorded.calls()
 
     def events(self):
-        """Each call and scope, in the order of their starts."""
+        """All calls and scopes in the order of their starts."""
         return _Averages(FunctionEvent(key)._add(total, own, device) for key, total, own, device, _, _ in self._calls())
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
@@ -264,7 +264,7 @@ class profile:
         return _Averages(found.values())
 
     def export_chrome_trace(self, path):
-        """Writes a file for chrome://tracing or Perfetto, packed where its name ends in .gz."""
+        """Writes a file for chrome://tracing or Perfetto, compressed if its name ends in .gz."""
         recorded = self._last or self._recording
         if recorded is None:
             raise RuntimeError('[export_chrome_trace] nothing was recorded')
@@ -287,6 +287,6 @@ class profile:
                 os.unlink(plain)
 
     def add_metadata(self, key, value):
-        """Accepted: traces have none."""
+        """Accepted without effect: traces have no metadata."""
 
     add_metadata_json = preset_metadata_json = add_metadata

@@ -1,4 +1,4 @@
-"""Random numbers. Sequences are tenon's own: a seed repeats them on every device, but they are not PyTorch's."""
+"""Random numbers. Sequences are tenon's own: a seed repeats them on every device, but they differ from PyTorch's."""
 import contextlib
 import math
 import operator
@@ -16,7 +16,7 @@ _STATE = struct.Struct('<QQ')  # seed, numbers drawn
 
 
 def manual_seed(seed):
-    """Seeds the default generator, and returns it. A negative seed counts from 2^64 down."""
+    """Seeds the default generator and returns it. A negative seed counts down from 2^64."""
     seed = operator.index(seed)
     if not -2**63 <= seed < 2**64:
         raise InvalidArgumentError(f'[manual_seed] the seed is {seed}, must have 64 bits')
@@ -25,7 +25,7 @@ def manual_seed(seed):
 
 
 def seed():
-    """Seeds the default generator by chance and returns the seed."""
+    """Seeds the default generator randomly and returns the seed."""
     import secrets
     value = secrets.randbits(63)
     manual_seed(value)
@@ -33,7 +33,7 @@ def seed():
 
 
 def Generator(device='cpu'):
-    """A generator of its own, for generator=…: torch.Generator().manual_seed(0)."""
+    """A separate generator, for generator=…: torch.Generator().manual_seed(0)."""
     return _Generator()
 
 
@@ -49,7 +49,7 @@ def _like(function):
 
 
 def _drawn(op, size, dtype, device, generator):
-    """Standard numbers of an op; those of complex dtypes have both parts."""
+    """Standard numbers drawn by an op; complex dtypes draw both parts."""
     if dtype is not None and rank(dtype) < 2:
         raise InvalidArgumentError(f'[random] needs a floating or complex dtype, not {dtype}')
     if dtype is not None and rank(dtype) == 3:
@@ -98,7 +98,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 
 
 def bernoulli(input, p=None, *, generator=None, out=None):
-    """1 with the probability of each element, else 0."""
+    """1 with the probability given by each element, else 0."""
     if p is not None:
         input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else defaults.dtype, device=input.device)
     if rank(check(input).dtype) != 2 or somewhere((input < 0) | (input > 1)):
@@ -107,7 +107,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Normal numbers with mean and std, tensors or numbers; of two numbers in a size."""
+    """Normal numbers with mean and std, which are tensors or numbers; for two numbers in a given size."""
     if not isinstance(std, Tensor) and std < 0 or isinstance(std, Tensor) and somewhere(std < 0):
         raise InvalidArgumentError('[normal] std must not be negative')
     if size is not None:
@@ -120,7 +120,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, out=No
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """num_samples indices drawn by weights (n,) or, for each row, (m, n)."""
+    """num_samples indices drawn by weights (n,), or for each row of (m, n)."""
     if check(input).ndim not in (1, 2) or rank(input.dtype) != 2:
         raise InvalidArgumentError(f'[multinomial] needs weights (n,) or (m, n), not {input.dtype} of shape {input.shape}')
     n = input.shape[-1]
@@ -134,14 +134,14 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         draw = _uniform((*x.shape[:-1], num_samples), x, generator) * ops['slice'](ends, -1, n - 1, n)
         found = ops['searchsorted'](ends, draw, True)
         found = ops['clamp'](found, 0, n - 1)
-    else:  # the smallest of exponential times with these rates
+    else:  # the smallest exponential times with these rates
         times = -ops['log'](1 - _uniform(x.shape, x, generator)) / x
         found = ops['slice'](ops['argsort'](times, -1, False, True), -1, 0, num_samples)
     return into(out, cast(found, _core.int64), True)
 
 
 def _uniform(shape, x, generator=None):
-    """Uniform numbers with dtype and device of x."""
+    """Uniform numbers with the dtype and device of x."""
     return ops['uniform'](shape, 0.0, 1.0, x.dtype, x.device, generator)
 
 
@@ -151,7 +151,7 @@ def get_rng_state():
 
 
 def set_rng_state(new_state):
-    """Sets the default generator to a state that get_rng_state() gave."""
+    """Sets the default generator to a state from get_rng_state()."""
     if check(new_state, 'set_rng_state').dtype is not _core.uint8 or new_state.size != _STATE.size:
         raise InvalidArgumentError(f'[set_rng_state] needs the {_STATE.size} bytes that get_rng_state() gave, not {new_state.dtype} of shape '
                                    f'{new_state.shape}: generators of other libraries are others')
@@ -165,7 +165,7 @@ def initial_seed():
 
 @contextlib.contextmanager
 def fork_rng(devices=None, enabled=True, device_type='cuda'):
-    """In this scope random numbers are drawn without effect on those behind it."""
+    """Draws in this scope do not affect later ones."""
     state = get_rng_state()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Sums, extrema and norms over dimensions, and running ones along a dimension."""
+"""Sums, extrema and norms over dimensions, and cumulative ones along a dimension."""
 import builtins
 import math
 from typing import Any
@@ -16,8 +16,8 @@ _MinMax = returned('aminmax', 'min max')
 
 
 def _over(op, x, dim, keepdim, *more):
-    """op over dims, which may be named for rank 0, too."""
-    if x.ndim and (dim is None or type(dim) is int):  # the op itself says where such a dim is out of range
+    """op over dims; rank 0 accepts dims too."""
+    if x.ndim and (dim is None or type(dim) is int):  # the op itself reports such a dim if it is out of range
         return op(x, dim, keepdim, *more)
     dims = dims_of(dim, x.ndim)
     return op(x, dims, keepdim, *more) if x.ndim else op(x, None, False, *more)
@@ -30,12 +30,12 @@ def _wide(x, dtype):
 
 @short
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The sum over dimensions, of all elements unless told; integers give int64."""
+    """The sum over dimensions, by default over all elements; integers give int64."""
     return into(out, _over(ops['sum'], check(input), dim, keepdim, _wide(input, dtype)))
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """sum() with NaN taken as 0."""
+    """sum() with NaN counted as 0."""
     if rank(check(input).dtype) == 3:
         raise InvalidArgumentError('[nansum] is not defined for complex numbers')
     x = input if rank(input.dtype) < 2 else ops['nan_to_num'](input, 0.0, math.inf, -math.inf)
@@ -44,7 +44,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @short
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The product over a dimension, of all elements unless told; integers give int64."""
+    """The product over a dimension, by default over all elements; integers give int64."""
     if dim is not None:
         dim = dim_of(dim, check(input).ndim)
     return into(out, _over(ops['prod'], check(input), dim, keepdim, _wide(input, dtype)))
@@ -60,7 +60,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """mean() of what is not NaN."""
+    """mean() of the elements that are not NaN."""
     x = cast(check(input), dtype)
     if rank(x.dtype) != 2:
         raise InvalidArgumentError(f'[nanmean] needs floating numbers, not {x.dtype}')
@@ -89,7 +89,7 @@ def amin(input, dim=(), keepdim=False, *, out=None):
 
 
 def aminmax(input, *, dim=None, keepdim=False, out=None):
-    """(min, max) over a dimension, of all elements unless told."""
+    """(min, max) over a dimension, by default over all elements."""
     if dim is not None:
         dim = dim_of(dim, check(input).ndim)
     dim = () if dim is None else dim
@@ -97,7 +97,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
 
 
 def _at(kind, x, index, dim, keepdim):
-    """Elements at an index along dim, the index having that dim."""
+    """Elements at an index along dim; the index has that dim."""
     found = _gather(x, dim, index)
     return kind(found, index) if keepdim else kind(ops['squeeze'](found, dim), ops['squeeze'](index, dim))
 
@@ -188,7 +188,7 @@ def _spread(op, input, dim, unbiased, correction, keepdim, name):
 
 
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
-    """The variance over N - correction, which is 1 unless told."""
+    """The variance over N - correction, by default 1."""
     return into(out, _spread(ops['var'], input, dim, unbiased, correction, keepdim, 'var'))
 
 
@@ -223,10 +223,10 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
 
 
 def norm(input, p: Any = 'fro', dim=None, keepdim=False, out=None, dtype=None):
-    """Vector norms over dimensions for a number p; 'fro' and 'nuc' are norms of matrices."""
+    """Vector norms over dimensions if p is a number; 'fro' and 'nuc' are norms of matrices."""
     from . import linalg
     x = cast(check(input), dtype)
-    if p == 'fro' and type(dim) is int and x.ndim and rank(x.dtype) >= 2:  # what most calls are
+    if p == 'fro' and type(dim) is int and x.ndim and rank(x.dtype) >= 2:  # the most common case
         return into(out, ops['norm'](x, 2.0, dim, keepdim))
     if isinstance(p, str):
         if p == 'nuc':
@@ -241,7 +241,7 @@ def norm(input, p: Any = 'fro', dim=None, keepdim=False, out=None, dtype=None):
 
 
 def renorm(input, p, dim, maxnorm, *, out=None):
-    """input with each slice along dim scaled down to a p-norm of maxnorm where it is larger."""
+    """input with slices along dim scaled down to a p-norm of maxnorm if theirs is larger."""
     if check(input).ndim < 2:
         raise InvalidArgumentError('[renorm] needs two dimensions at least')
     if p <= 0 or maxnorm < 0:
@@ -285,7 +285,7 @@ def _running_extreme(name, x, dim):
 
 
 def logcumsumexp(input, dim, *, out=None):
-    """log of the running sums of exp(x) along a dimension."""
+    """The logarithm of the cumulative sums of exp(x) along a dimension."""
     x = check(input)
     if rank(x.dtype) < 2:
         raise InvalidArgumentError('[logcumsumexp] needs floating numbers')
@@ -293,12 +293,12 @@ def logcumsumexp(input, dim, *, out=None):
     if not x.ndim or not x.size:
         return into(out, ops['clone'](x))
     from .arithmetic import logaddexp
-    if rank(x.dtype) == 3:  # in order: it decides about multiples of 2π
+    if rank(x.dtype) == 3:  # sequentially, because the order determines multiples of 2π
         parts = [ops['select'](x, dim, 0)]
         for i in range(1, x.shape[dim]):
             parts.append(logaddexp(parts[-1], ops['select'](x, dim, i)))
         return into(out, ops['stack'](parts, dim))
-    # Sums of 2, 4, 8 … entries (Hillis and Steele 1986): exact however far the values are apart.
+    # Sums of 2, 4, 8 … entries (Hillis and Steele 1986), exact however far apart the values are.
     n, step = x.shape[dim], 1
     while step < n:
         first, before, after = (ops['slice'](x, dim, *ends) for ends in ((0, step), (0, n - step), (step, n)))
@@ -332,7 +332,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
 
 
 def _sides(name, y, x, dx, dim):
-    """Of neighbours the sums and how far they are apart, and dim."""
+    """The sums of neighbours, the distances between them, and dim."""
     dim = dim_of(dim, check(y).ndim)
     if not y.ndim:
         raise OutOfRangeError(f'[{name}] needs one dimension at least')
@@ -355,7 +355,7 @@ def _sides(name, y, x, dx, dim):
 
 
 def trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The integral along a dimension by trapezoids between places x, or dx apart."""
+    """The integral along a dimension by trapezoids between places x, or at a distance dx."""
     if x is None and check(y).ndim and rank(y.dtype) >= 2 and y.shape[dim]:  # inner entries count twice
         dim = dim_of(dim, y.ndim)
         ends = ops['select'](y, dim, 0) + ops['select'](y, dim, y.shape[dim] - 1)
@@ -368,13 +368,13 @@ trapz = trapezoid
 
 
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The running integral along a dimension by trapezoids."""
+    """The cumulative integral along a dimension by trapezoids."""
     both, dx, dim = _sides('cumulative_trapezoid', y, x, dx, dim)
     return ops['cumsum']((both * dx) / 2, dim - y.ndim)
 
 
 def gradient(input, *, spacing: Any = 1, dim=None, edge_order=1):
-    """Central differences along dimensions, one tensor for each; spacing are numbers, or rows of coordinates."""
+    """Central differences along dimensions, one tensor for each; spacing holds numbers, or vectors of coordinates."""
     x, spacing = check(input), 1 if spacing is None else spacing
     if edge_order not in (1, 2):
         raise InvalidArgumentError('[gradient] edge_order is 1 or 2')

@@ -12,18 +12,18 @@ _squeeze, _alias = ops['squeeze'], ops['alias']
 
 
 def reshape(input, shape):
-    """The same elements in another shape; -1 is what fits."""
+    """The same elements in another shape; -1 stands for the size that fits."""
     return _reshape(input, shape)
 
 
 def ravel(input):
-    """All elements in one row."""
+    """All elements as one vector."""
     return _reshape(check(input), (input.size,))
 
 
 @short
 def flatten(input, start_dim=0, end_dim=-1):
-    """Dimensions from start_dim to end_dim as one."""
+    """Merges dimensions from start_dim to end_dim."""
     start, end = dim_of(start_dim, check(input).ndim), dim_of(end_dim, input.ndim)
     if start > end:
         raise InvalidArgumentError(f'[flatten] start_dim {start_dim} comes behind end_dim {end_dim}')
@@ -35,7 +35,7 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 
 def unflatten(input, dim, sizes):
-    """One dimension as several."""
+    """Splits one dimension into several."""
     dim = dim_of(dim, check(input).ndim)
     sizes = list(sizes) if isinstance(sizes, (tuple, list)) else [sizes]
     if not sizes:
@@ -49,7 +49,7 @@ def unflatten(input, dim, sizes):
 
 @short
 def squeeze(input, dim=None):
-    """Without dimensions of size 1: all of them, or those named."""
+    """input without its dimensions of size 1: all of them, or those named."""
     if type(dim) is int and isinstance(input, Tensor) and -input.ndim <= dim < input.ndim:
         return _squeeze(input, (dim,)) if input.shape[dim] == 1 else _alias(input)
     dims = range(check(input).ndim) if dim is None else dims_of(dim, input.ndim) if dim != () else ()
@@ -58,18 +58,18 @@ def squeeze(input, dim=None):
 
 
 def unsqueeze(input, dim):
-    """With a new dimension of size 1."""
+    """input with a new dimension of size 1."""
     return ops['unsqueeze'](input, dim_of(dim, check(input).ndim + 1))
 
 
 def permute(input, dims):
-    """Dimensions in another order."""
+    """input with its dimensions in another order."""
     return _permute(input, tuple(dims))
 
 
 @short
 def transpose(input, dim0, dim1):
-    """Two dimensions exchanged."""
+    """input with two dimensions exchanged."""
     if check(input).ndim:
         return _transpose(input, dim0, dim1)
     for dim in (dim0, dim1):
@@ -81,7 +81,7 @@ swapaxes = swapdims = transpose
 
 
 def t(input):
-    """A matrix transposed; rows and rank 0 stay."""
+    """A matrix transposed; vectors and rank 0 stay."""
     if check(input).ndim > 2:
         raise InvalidArgumentError(f'[t] needs two dimensions at most, not {input.ndim}')
     return ops['transpose'](input, 0, 1) if input.ndim == 2 else ops['alias'](input)
@@ -116,7 +116,7 @@ moveaxis = movedim
 
 
 def broadcast_shapes(*shapes):
-    """What shapes broadcast to."""
+    """The shape to which several shapes broadcast."""
     from .._array_api.shapes import common_shape
     shapes = [tuple(each) if isinstance(each, (tuple, list)) else (each,) for each in shapes]
     if any(size < 0 for shape in shapes for size in shape):
@@ -144,7 +144,7 @@ def broadcast_to(input, size):
 
 @short
 def expand(input, *size):
-    """broadcast_to(), of sizes one by one, too."""
+    """broadcast_to(), which also takes sizes one by one."""
     return broadcast_to(input, shape_of(size))
 
 
@@ -154,7 +154,7 @@ def expand_as(input, other):
 
 
 def sum_to_size(input, *size):
-    """input summed over the dimensions along which a shape would be broadcast to its own."""
+    """input summed over the dimensions along which a shape would broadcast to its own."""
     size = shape_of(size)
     lead = check(input).ndim - len(size)
     if lead < 0 or any(n not in (1, m) for n, m in zip(size, input.shape[lead:])):
@@ -164,12 +164,12 @@ def sum_to_size(input, *size):
 
 
 def reshape_as(input, other):
-    """input in the shape of other, copied where that is needed."""
+    """input in the shape of other, copied if necessary."""
     return _reshape(input, other.shape)
 
 
 def view(input, *shape):
-    """The same elements in another shape, or with the dtype of a same-sized one; never a copy."""
+    """The same elements in another shape, or read as a dtype of the same size; never a copy."""
     if len(shape) == 1 and isinstance(shape[0], _core.dtype):
         if shape[0] is not input.dtype:
             raise InvalidArgumentError('[view] elements are not read as another dtype: use to(dtype)')
@@ -207,7 +207,7 @@ def flipud(input):
 
 
 def roll(input, shifts, dims=None):
-    """Elements moved along dimensions, or in row-major order; what falls out at one end comes in at the other."""
+    """Elements moved along dimensions, or in row-major order; those that leave at one end return at the other."""
     shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
     dims = () if dims is None else tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if not shifts:
@@ -225,7 +225,7 @@ def roll(input, shifts, dims=None):
 
 
 def rot90(input, k=1, dims=(0, 1)):
-    """Turned k times by 90° in the plane of two dimensions, from the first towards the second."""
+    """input turned k times by 90° in the plane of two dimensions, from the first towards the second."""
     if len(dims) != 2:
         raise InvalidArgumentError(f'[rot90] needs two dims, not {len(dims)}')
     a, b = dims_of(tuple(dims), check(input).ndim)
@@ -240,17 +240,17 @@ def rot90(input, k=1, dims=(0, 1)):
 
 
 def atleast_1d(*tensors):
-    """Tensors of rank 0 as rows."""
+    """Tensors of rank 0 as vectors."""
     return _at_least(tensors, lambda x: _reshape(x, (1,)) if not x.ndim else x)
 
 
 def atleast_2d(*tensors):
-    """Tensors with dimensions of size 1 in front, up to two."""
+    """Tensors with leading dimensions of size 1 up to rank two."""
     return _at_least(tensors, lambda x: _reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) if x.ndim < 2 else x)
 
 
 def atleast_3d(*tensors):
-    """Tensors with dimensions of size 1, up to three: rows become (1, n, 1), matrices (m, n, 1)."""
+    """Tensors with dimensions of size 1 up to rank three: vectors become (1, n, 1), matrices (m, n, 1)."""
     return _at_least(tensors, lambda x: x if x.ndim > 2 else _reshape(x, ((1, 1, 1), (1, *x.shape, 1), (*x.shape, 1))[x.ndim]))
 
 
@@ -265,12 +265,12 @@ def _at_least(tensors, change):
 # Repeating -------------------------------------------------------------------------------------------------------------------------
 
 def tile(input, dims):
-    """The whole tensor so often along each dimension, the last for the last."""
+    """The whole tensor repeated along each dimension, with the last number for the last dimension."""
     return repeat(input, *((1,) * (check(input).ndim - len(shape_of((dims,)))) + shape_of((dims,))))
 
 
 def repeat(input, *repeats):
-    """The whole tensor so often along each dimension; more numbers than dimensions make new ones in front."""
+    """The whole tensor repeated along each dimension; extra numbers make new leading dimensions."""
     repeats = shape_of(repeats)
     lead = len(repeats) - check(input).ndim
     if lead < 0 or any(n < 0 for n in repeats):
@@ -283,7 +283,7 @@ def repeat(input, *repeats):
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element, or entry along dim, so often; of repeats alone the index of each."""
+    """Each element, or entry along dim, repeated; of repeats alone, the index of each."""
     from .._array_api.shapes import repeat as repeat_each
     if repeats is None:
         return repeat_each(arange(check(input).size, input), input, axis=0)
@@ -302,12 +302,12 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 # Diagonals and strides -------------------------------------------------------------------------------------------------------------
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
-    """A view of a diagonal of two dimensions, last."""
+    """A view of a diagonal of two dimensions, as last dimension."""
     return ops['diagonal'](input, offset, dim1, dim2)
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """The last dimension on a diagonal of two new ones, 0 elsewhere."""
+    """The last dimension placed on a diagonal of two new ones, 0 elsewhere."""
     ndim = check(input).ndim + 1
     dim1, dim2 = dim_of(dim1, ndim), dim_of(dim2, ndim)
     if dim1 == dim2 or not input.ndim:
@@ -327,14 +327,14 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 
 def diag(input, diagonal=0, *, out=None):
-    """The diagonal of a matrix, or a matrix with a row on its diagonal."""
+    """The diagonal of a matrix, or a matrix with a vector on its diagonal."""
     if check(input).ndim not in (1, 2):
         raise InvalidArgumentError(f'[diag] needs one or two dimensions, not {input.ndim}')
     return into(out, ops['clone'](ops['diagonal'](input, diagonal)) if input.ndim == 2 else diag_embed(input, diagonal))
 
 
 def diagflat(input, offset=0):
-    """All elements on a diagonal."""
+    """All elements placed on a diagonal."""
     return diag_embed(ravel(input), offset)
 
 
@@ -369,13 +369,13 @@ def select(input, dim, index):
 
 
 def unfold(input, dimension, size, step):
-    """Windows of `size` entries, `step` apart, along a dimension; their entries are the last dimension."""
+    """Windows of `size` entries at a distance of `step` along a dimension; their entries form the last dimension."""
     dim = dim_of(dimension, check(input).ndim)
     x = _reshape(input, (1,)) if not input.ndim else input
     n = x.shape[dim]
     if size < 0 or size > n or step <= 0:
         raise InvalidArgumentError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
-    # A view of the elements in the order in which they lie, as far as that is an order of dimensions.
+    # A view of the elements in memory order, as far as that is an order of dimensions.
     order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
     lying = _permute(x, order)
     steps = [math.prod(lying.shape[d + 1:]) for d in range(x.ndim)]
@@ -387,7 +387,7 @@ def unfold(input, dimension, size, step):
 
 
 def meshgrid(*tensors, indexing='ij'):
-    """Coordinate grids of rows of coordinates; 'xy' exchanges the first two dimensions."""
+    """Coordinate grids made from vectors of coordinates; 'xy' exchanges the first two dimensions."""
     from .._array_api.shapes import meshgrid as grid
     tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if not tensors:
@@ -396,7 +396,7 @@ def meshgrid(*tensors, indexing='ij'):
 
 
 def cartesian_prod(*tensors):
-    """All combinations of one element of each row: (number, rows)."""
+    """All combinations of one element from each vector: (number, vectors)."""
     if any(x.ndim != 1 for x in tensors):
         raise InvalidArgumentError('[cartesian_prod] needs rows')
     if len(tensors) == 1:
@@ -405,7 +405,7 @@ def cartesian_prod(*tensors):
 
 
 def combinations(input, r=2, with_replacement=False):
-    """All choices of r elements of a row, in order."""
+    """All choices of r elements of a vector, in order."""
     import itertools
     if check(input).ndim != 1:
         raise InvalidArgumentError(f'[combinations] needs a row, not rank {input.ndim}')
@@ -415,19 +415,19 @@ def combinations(input, r=2, with_replacement=False):
         return full((0,), 0, input)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     count = math.comb(max(input.size + r - 1, 0), r) if with_replacement else math.comb(input.size, r)
-    _core._empty((min(count, 2**60), r), _core.int64, None)  # memory that there is not is refused here
+    _core._empty((min(count, 2**60), r), _core.int64, None)  # raises here if there is not enough memory
     found = list(choose(range(input.size), r))
     index = _core._from_data(found, _core.int64, input.device) if found else full((0, r), 0, input, _core.int64)
     return _reshape(ops['index_select'](input, 0, _reshape(index, (len(found) * r,))), (len(found), r))
 
 
 def triu_indices(row, col, offset=0, *, dtype=_core.int64, device=None, layout=None):
-    """The places of a matrix's upper triangle: (2, number)."""
+    """The positions of a matrix's upper triangle: (2, number)."""
     return _triangle(ops['triu'], row, col, offset, dtype, device)
 
 
 def tril_indices(row, col, offset=0, *, dtype=_core.int64, device=None, layout=None):
-    """The places of a matrix's lower triangle: (2, number)."""
+    """The positions of a matrix's lower triangle: (2, number)."""
     return _triangle(ops['tril'], row, col, offset, dtype, device)
 
 

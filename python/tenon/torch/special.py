@@ -1,4 +1,4 @@
-"""torch.special: functions of mathematics, as far as they are compositions of ops."""
+"""torch.special: special functions, as far as they are compositions of ops."""
 import math
 
 from .. import _core
@@ -67,7 +67,7 @@ mvlgamma = multigammaln
 
 
 def _polynomial(name, start, step):
-    """Of degree n, a tensor or a number, by the recurrence from its first two."""
+    """The polynomial of degree n, a tensor or a number, by the recurrence from the first two."""
     def call(input, n, *, out=None):
         return into(out, _recurrence(input, n, start, step))
     call.__name__ = call.__qualname__ = name
@@ -154,14 +154,14 @@ def erfcx(input):
 
 @in_double
 def log_ndtr(input):
-    """The logarithm of ndtr(), also where ndtr() is 0."""
+    """The logarithm of ndtr(), even where ndtr() is 0."""
     low = input < -1
     left, right = _where(low, input, -1) * -math.sqrt(0.5), _where(low, 0, input) * math.sqrt(0.5)
     return _where(low, _log(_scaled_erfc(left) / 2) - left * left, ops['log1p'](ops['erfc'](right) * -0.5))
 
 
 def _modified_bessel(x, order):
-    """(Iₙ exp(-|x|), |x|) for n = 0 or 1: the power series up to 30, behind it the asymptotic one."""
+    """(Iₙ exp(-|x|), |x|) for n = 0 or 1: the power series up to 30, beyond it the asymptotic one."""
     size = ops['abs'](x)
     far = size > 30
     near = _where(far, 0, x)
@@ -214,7 +214,7 @@ def zeta(input, other, *, out=None):
 
 
 def _hurwitz(s, q):
-    """Terms until q is large, the rest by Euler and Maclaurin."""
+    """Sums terms until q is large, and the rest by the Euler-Maclaurin formula."""
     low = smallest(q) if q.size else 1.0
     steps = 12 + max(0, math.ceil(-low))
     total = 0 * s * q

@@ -8,7 +8,7 @@ from .shape import unfold
 
 
 def _window(window, win_length, n_fft, x):
-    """The window in the middle of n_fft entries."""
+    """The window, centred within n_fft entries."""
     if window is not None and window.shape != (win_length,):
         raise InvalidArgumentError(f'[stft] window has shape {window.shape}, must be ({win_length},)')
     if not 0 < win_length <= n_fft:
@@ -20,7 +20,7 @@ def _window(window, win_length, n_fft, x):
 
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None,
          return_complex=None, align_to_window=None):
-    """The transforms of windows of (…, time), hop_length apart: (…, frequencies, windows)."""
+    """The transforms of windows of (…, time) at a distance of hop_length: (…, frequencies, windows)."""
     from .nn.functional import pad
     x = check(input)
     is_complex = rank(x.dtype) == 3 or (window is not None and rank(window.dtype) == 3)
@@ -56,7 +56,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
 
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
           return_complex=False):
-    """The inverse of stft(): windows added up, over the sum of the squared windows."""
+    """The inverse of stft(): windows added up, divided by the sum of the squared windows."""
     x = check(input)
     if rank(x.dtype) != 3 or x.ndim not in (2, 3) or not x.size:
         raise InvalidArgumentError(f'[istft] needs complex numbers (frequencies, windows) or with a batch, not {x.dtype} of shape {x.shape}')
@@ -72,7 +72,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     norm = 'ortho' if normalized else 'backward'
     if return_complex:
         frames = _fft.ifft(x, norm=norm)
-    else:  # of real numbers the second half says nothing new
+    else:  # for real numbers the second half is redundant
         frames = _fft.irfft(ops['slice'](x, -1, 0, n_fft // 2 + 1), n=n_fft, norm=norm)
     window = _window(window, win_length, n_fft, ops['real'](frames) if rank(frames.dtype) == 3 else frames)
     batch, count = frames.shape[:2]

@@ -47,11 +47,11 @@ def _real(name, x):
     return x
 
 
-_FEW = 32  # entries that are found without a sort of all
+_FEW = 32  # entries that are found without a full sort
 
 
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
-    """The k-th smallest along a dimension, from 1: (values, indices)."""
+    """The k-th smallest along a dimension, counted from 1: (values, indices)."""
     dim = dim_of(dim, _real('kthvalue', input).ndim)
     x = at_least_1d(input)
     if not 1 <= k <= x.shape[dim]:
@@ -61,27 +61,28 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
 
 
 def _pick(name, order, dim, at, keepdim, ndim):
-    """Entry `at` of what is sorted, an int for all rows."""
+    """Entry `at` of sorted values; an int applies to all rows."""
     found = [ops['slice'](each, dim, at, at + 1) for each in order]
     return returned(name)(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found))
 
 
 def median(input, dim=None, keepdim=False, *, out=None):
-    """The lower median of all elements, or along a dimension (values, indices); NaN comes through."""
+    """The lower median of all elements, or along a dimension (values, indices); NaN propagates."""
     return into(out, _median(input, dim, keepdim, False))
 
 
 def nanmedian(input, dim=None, keepdim=False, *, out=None):
-    """median() of what is not NaN."""
+    """median() of the elements that are not NaN."""
     return into(out, _median(input, dim, keepdim, True))
 
 
-_MANY = 1 << 16  # elements that are not sorted for one of them
+_MANY = 1 << 16  # longer vectors are not sorted for one element
 
 
 def _selected(x, k):
-    """The k-th smallest of a row, from those between two of a sample that stand around it (Floyd and Rivest 1975); None if it is not found so,
-    or an element is NaN.
+    """The k-th smallest of a vector, from the elements between two of a sample that enclose it (Floyd and Rivest 1975); None if that
+    fails,
+    or if an element is NaN.
     """
     n = x.size
     step = max(n // 4096, 1)
@@ -101,7 +102,7 @@ def _median(x, dim, keepdim, skip):
         if not x.size:
             return full((), math.nan if rank(x.dtype) == 2 else 0, x)
         flat = ops['reshape'](x, (-1,))
-        plain = x.device.type == 'cpu' and not levels() and not differentiated(x)  # its elements may be looked at
+        plain = x.device.type == 'cpu' and not levels() and not differentiated(x)  # its elements may be read
         found = _selected(flat, (flat.size - 1) // 2) if plain and not skip and flat.size >= _MANY else None
         return _median(flat, 0, False, skip).values if found is None else found
     name, dim, ndim = 'nanmedian' if skip else 'median', dim_of(dim, x.ndim), x.ndim
@@ -123,7 +124,7 @@ def _median(x, dim, keepdim, skip):
 
 
 def mode(input, dim=-1, keepdim=False, *, out=None):
-    """The most frequent value along a dimension, the smallest of several, and where it is last: (values, indices)."""
+    """The most frequent value along a dimension, the smallest if there are several, and its last position: (values, indices)."""
     dim, ndim = dim_of(dim, _real('mode', input).ndim), input.ndim
     x = at_least_1d(input)
     n = x.shape[dim]
@@ -138,7 +139,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
 
 
 def _longest_run(rows):
-    """Where the longest run of equal elements of each sorted row ends; of several the first."""
+    """Where the longest run of equal elements of each sorted row ends; the first if there are several."""
     n = rows.shape[-1]
     places = arange(n, rows)
     if n == 1:
@@ -153,12 +154,12 @@ _INTERPOLATIONS = 'linear', 'lower', 'higher', 'midpoint', 'nearest'
 
 
 def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None):
-    """Values below which parts q, from 0 to 1, of the elements lie; q of rank 1 gives a first dimension. NaN comes through."""
+    """Values below which a share q, from 0 to 1, of the elements lies; q of rank 1 adds a first dimension. NaN propagates."""
     return into(out, _quantile(input, q, dim, keepdim, interpolation, False))
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None):
-    """quantile() of what is not NaN."""
+    """quantile() of the elements that are not NaN."""
     return into(out, _quantile(input, q, dim, keepdim, interpolation, True))
 
 
@@ -214,7 +215,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The distinct elements, or slices along dim, in order; with the index of each in them, and how often each is found."""
+    """The distinct elements, or slices along dim, in order; on request with the index of each in them, and how often each occurs."""
     from .._array_api.values import _unique
     if dim is None:
         values, _, inverse, counts = _unique(check(input).detach())
@@ -275,7 +276,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 
 
 def bincount(input, weights=None, minlength=0):
-    """How often 0, 1, … are found in a row of integers, or the sums of their weights."""
+    """How often 0, 1, … occur in a vector of integers, or the sums of their weights."""
     if check(input).ndim != 1 or rank(input.dtype) != 1:
         raise InvalidArgumentError(f'[bincount] needs a row of integers, not {input.dtype} of shape {input.shape}')
     if minlength < 0:
@@ -293,7 +294,7 @@ def bincount(input, weights=None, minlength=0):
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
-    """How many elements lie in each of equal bins from min to max, the range of the elements unless told."""
+    """How many elements fall into each of equal bins from min to max, by default the range of the elements."""
     x = ops['reshape'](_real('histc', input).detach(), (-1,)) if input.size else input.detach()
     if bins <= 0:
         raise InvalidArgumentError(f'[histc] {bins} bins')
@@ -315,14 +316,14 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 
 
 def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
-    """(hist, bin_edges): how many elements, or what weight, lie in each bin; bins is a number of them or their edges."""
+    """(hist, bin_edges): how many elements, or what weight, each bin holds; bins is their number or their edges."""
     x = ops['reshape'](check(input).detach(), (input.size,))
     hist, edges = _histogram([x], [bins], None if range is None else [range], weight, density)
     return into(out, _Histogram(hist, edges[0]))
 
 
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
-    """(hist, bin_edges) of points (…, D), bins and edges for each of D coordinates."""
+    """(hist, bin_edges) for points (…, D), with bins and edges for each of the D coordinates."""
     d = check(input).shape[-1]
     x = ops['reshape'](input.detach(), (math.prod(input.shape[:-1]), d))
     bins = [bins] * d if isinstance(bins, int) else list(bins)
@@ -346,7 +347,7 @@ def _histogram(columns, bins, ranges, weight, density):
         edges.append(edge)
         n = edge.size - 1
         at = ops['searchsorted'](edge, x, True) - 1
-        at = _where(x == edge[n], n - 1, at)  # the last bin has its right edge, too
+        at = _where(x == edge[n], n - 1, at)  # the last bin includes its right edge
         here = (x >= edge[0]) & (x <= edge[n])
         index = at if index is None else index * n + at
         inside = here if inside is None else inside & here
@@ -367,7 +368,7 @@ builtin_range = range
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, out=None, sorter=None):
-    """Where in sorted rows (…, n) values (…, m) belong: before equal ones, or behind them (right=True, side='right')."""
+    """Where in sorted rows (…, n) the values (…, m) belong: before equal ones, or after them (right=True, side='right')."""
     if side not in (None, 'left', 'right'):
         raise InvalidArgumentError(f"[searchsorted] side is 'left' or 'right', not {side!r}")
     if side == 'left' and right:
@@ -391,7 +392,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
-    """In which bucket between the boundaries each element lies."""
+    """The bucket between the boundaries in which each element lies."""
     if check(boundaries).ndim != 1:
         raise InvalidArgumentError('[bucketize] boundaries must be one row')
     if isinstance(input, Tensor) and input.dtype is not boundaries.dtype:
@@ -401,7 +402,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
-    """Where elements are among others."""
+    """Which elements occur among others."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError('[isin] needs a Tensor')
     x = elements if isinstance(elements, Tensor) else full((), elements, test_elements)
@@ -411,8 +412,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 
 
 def _among(x, tests):
-    """Where x has an element of a row."""
-    if rank(x.dtype) == 3:  # without an order
+    """Where x has an element of a vector."""
+    if rank(x.dtype) == 3:  # they have no order
         return ops['any'](ops['unsqueeze'](x, -1) == tests, -1)
     if x.dtype is _core.bool:
         x, tests = cast(x, _core.uint8), cast(tests, _core.uint8)

@@ -1,4 +1,4 @@
-"""Settings of PyTorch that change nothing here: what was set is given back."""
+"""Settings of PyTorch that have no effect here; what was set is returned."""
 from .._errors import InvalidArgumentError
 
 _settings = {'deterministic': (False, False), 'warn_always': False, 'interop_threads': 1}
@@ -10,17 +10,17 @@ __all__ = ['are_deterministic_algorithms_enabled', 'get_deterministic_debug_mode
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Accepted: a seed repeats a run exactly as it is."""
+    """Accepted without effect: a seed repeats a run exactly anyway."""
     _settings['deterministic'] = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled():
-    """What use_deterministic_algorithms() was told."""
+    """The value given to use_deterministic_algorithms()."""
     return _settings['deterministic'][0]
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """What use_deterministic_algorithms() was told of warnings."""
+    """The value for warnings given to use_deterministic_algorithms()."""
     return _settings['deterministic'][1]
 
 
@@ -28,7 +28,7 @@ _DEBUG = ('default', 'warn', 'error')
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """use_deterministic_algorithms() as 0, 1, 2 or 'default', 'warn', 'error'."""
+    """use_deterministic_algorithms() by 0, 1, 2 or 'default', 'warn', 'error'."""
     if debug_mode not in (0, 1, 2, *_DEBUG):
         raise InvalidArgumentError(f'[set_deterministic_debug_mode] the mode is 0, 1, 2 or one of {_DEBUG}, not {debug_mode!r}')
     mode = _DEBUG.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
@@ -36,45 +36,45 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
-    """0, 1 or 2, as set_deterministic_debug_mode() takes them."""
+    """0, 1 or 2, as for set_deterministic_debug_mode()."""
     on, warn_only = _settings['deterministic']
     return (1 if warn_only else 2) if on else 0
 
 
 def set_float32_matmul_precision(precision):
-    """'highest', 'high' or 'medium': accepted, products of float32 stay exact to their rounding."""
+    """Accepts 'highest', 'high' or 'medium'; products of float32 always keep their full precision."""
     if precision not in ('highest', 'high', 'medium'):
         raise InvalidArgumentError(f"[set_float32_matmul_precision] 'highest', 'high' or 'medium', not {precision!r}")
     _settings['precision'] = precision
 
 
 def get_float32_matmul_precision():
-    """What set_float32_matmul_precision() was told."""
+    """The value given to set_float32_matmul_precision()."""
     return _settings.get('precision', 'highest')
 
 
 def set_num_interop_threads(n):
-    """Accepted: ops run one after the other, each on as many threads as set_num_threads() says."""
+    """Accepted without effect: ops run one after the other, each on the threads set by set_num_threads()."""
     if n < 1:
         raise InvalidArgumentError(f'[set_num_interop_threads] {n} threads')
     _settings['interop_threads'] = n
 
 
 def get_num_interop_threads():
-    """What set_num_interop_threads() was told."""
+    """The value given to set_num_interop_threads()."""
     return _settings['interop_threads']
 
 
 def set_warn_always(b, /):
-    """Accepted: there are no warnings that come once only."""
+    """Accepted without effect: no warning here appears only once."""
     _settings['warn_always'] = bool(b)
 
 
 def is_warn_always_enabled():
-    """What set_warn_always() was told."""
+    """The value given to set_warn_always()."""
     return _settings['warn_always']
 
 
 def set_flush_denormal(mode):
-    """False: the processor's mode stays as it is."""
+    """Returns False: the processor's mode stays as it is."""
     return False

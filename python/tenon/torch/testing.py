@@ -1,4 +1,4 @@
-"""torch.testing: comparing tensors, and making them for tests."""
+"""torch.testing: compares tensors, and makes them for tests."""
 from .. import _core
 from .._core import Tensor, ops
 from .._errors import InvalidArgumentError
@@ -11,9 +11,10 @@ __all__ = ['assert_close', 'make_tensor']
 
 def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True, check_dtype=True,
                  check_layout=True, check_stride=False, msg=None):
-    """Raises AssertionError where two tensors, numbers, or lists and dicts of them are not close.
+    """Raises AssertionError if two tensors, numbers, or lists and dicts of them are not close.
 
-    |actual - expected| ≤ atol + rtol · |expected|, with tolerances of the dtype unless given; msg: a text, or a function of the text.
+    Close means |actual - expected| ≤ atol + rtol · |expected|, by default with the dtype's tolerances; msg: a text, or a function of
+    the text.
     """
     if check_stride and isinstance(actual, Tensor) and isinstance(expected, Tensor) and actual.strides != expected.strides:
         raise AssertionError(f'strides {actual.strides} and {expected.strides} differ')
@@ -28,7 +29,7 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
 
 def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
                 memory_format=None):
-    """Random elements from low to high, which are -9 and 9 (0 and 9 without signs, 0 and 1 of bools) unless given."""
+    """Random elements from low to high, by default -9 and 9 (unsigned: 0 and 9, bool: 0 and 1)."""
     size = shape_of(shape)
     kind = rank(dtype)
     least, most = (0, 2) if kind == 0 else (-9, 10) if kind == 1 and dtype.is_signed else (0, 10) if kind == 1 else (-9, 9)

@@ -1,4 +1,4 @@
-"""torch.version: of Tenon, not of PyTorch."""
+"""torch.version: the version of Tenon, not of PyTorch."""
 from ._common import _core
 
 __version__ = _core.__version__

@@ -10,7 +10,7 @@ from .create import check_strided, device_of, finish
 
 
 def _dense(window):
-    """A window whose argument layout is checked."""
+    """A window whose layout argument is checked."""
     @functools.wraps(window)
     def call(*args, layout=None, **kwargs):
         check_strided(window.__name__, layout)
@@ -19,7 +19,7 @@ def _dense(window):
 
 
 def _window(size, sym, dtype, device, requires_grad, formula):
-    """formula of 0, 1, … size - 1 and of the last place, in float64; periodic windows lack their last entry."""
+    """The formula at 0, 1, … size - 1 and the last place, in float64; periodic windows lack their last entry."""
     dtype = dtype or defaults.dtype
     if size < 0 or dtype not in (_core.float32, _core.float64):
         raise InvalidArgumentError(f'[window] of {size} entries and dtype {dtype}')
@@ -37,7 +37,7 @@ def _cosines(at, last, parts):
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """A sum of cosines with weights a, their signs alternating."""
+    """A sum of cosines with weights a and alternating signs."""
     if not a:
         raise InvalidArgumentError('[general_cosine] a must not be empty')
     return _window(M, sym, dtype, device, requires_grad, lambda at, last: _cosines(at, last, list(a)))
@@ -79,7 +79,7 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """A bell of width std."""
+    """A bell curve with standard deviation std."""
     if std <= 0:
         raise InvalidArgumentError(f'[gaussian] std {std} must be positive')
     return _window(M, sym, dtype, device, requires_grad, lambda at, last: ops['exp'](((at - last / 2) / std) ** 2 * -0.5))
@@ -104,7 +104,7 @@ def _bessel(x):
 
 
 def _of_torch(name, window, *first):
-    """The form of torch itself: periodic unless told, numbers by position."""
+    """The form of torch itself: periodic by default, with numbers by position."""
     def call(window_length, periodic=True, *more, dtype=None, layout=None, device=None, requires_grad=False, **named):
         given = dict(zip(first, more)) | named
         return window(window_length, sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad, **given)
@@ -118,7 +118,7 @@ bartlett_window = _of_torch('bartlett_window', bartlett)
 
 
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, requires_grad=False):
-    """alpha - beta cos, periodic unless told."""
+    """alpha - beta cos, periodic by default."""
     return general_cosine(window_length, a=(alpha, beta), sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad)
 
 

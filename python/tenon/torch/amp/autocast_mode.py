@@ -9,7 +9,7 @@ from ..func.trees import tree_map
 __all__ = ['autocast', 'custom_bwd', 'custom_fwd', 'is_autocast_available']
 
 _HALVES = _core.bfloat16, _core.float16
-# What autocast casts to unless told, by kind of device; float16 for the others.
+# Autocast's default dtype by kind of device; float16 for the others.
 _dtypes = {'cpu': _core.bfloat16}
 _cache = [True]
 
@@ -27,14 +27,14 @@ def is_autocast_available(device_type):
 
 
 def get_autocast_dtype(device_type):
-    """What autocast casts to on this kind of device: that of the scope, or the default."""
+    """Autocast's dtype on this kind of device: that of the scope, or the default."""
     kind = _check(device_type)
     dtype, enabled, _ = _core._get_autocast(kind)
     return _core.as_dtype(dtype) if enabled else _dtypes.get(kind, _core.float16)
 
 
 def set_autocast_dtype(device_type, dtype):
-    """The default of autocast on this kind of device, and of the scope."""
+    """Sets autocast's dtype on this kind of device, as the default and for the current scope."""
     kind = _check(device_type)
     if dtype not in _HALVES:
         raise RuntimeError(f'[set_autocast_dtype] dtype is {dtype}, must be bfloat16 or float16')
@@ -44,12 +44,12 @@ def set_autocast_dtype(device_type, dtype):
 
 
 def is_autocast_enabled(device_type='cuda'):
-    """Whether ops on this kind of device are autocast on this thread."""
+    """Whether autocast is on for this kind of device on this thread."""
     return _core._get_autocast(_check(device_type))[1]
 
 
 def set_autocast_enabled(device_type, enabled=None):
-    """Switches autocast on this thread, outside of scopes; one argument stands for "cuda"."""
+    """Switches autocast on or off on this thread, outside of scopes; a single argument refers to "cuda"."""
     if enabled is None:
         device_type, enabled = 'cuda', device_type
     kind = _check(device_type)
@@ -57,12 +57,12 @@ def set_autocast_enabled(device_type, enabled=None):
 
 
 def is_autocast_cache_enabled():
-    """Whether casts of parameters are kept within scopes unless they are told."""
+    """Whether scopes keep casts of parameters by default."""
     return _cache[0]
 
 
 def set_autocast_cache_enabled(enabled):
-    """Whether casts of parameters are kept within scopes unless they are told."""
+    """Sets whether scopes keep casts of parameters by default."""
     _cache[0] = bool(enabled)
 
 
@@ -74,7 +74,7 @@ def clear_autocast_cache():
 class autocast:
     """A scope, or a decorator: ops on devices of a kind compute in the precision that suits them.
 
-    Products, convolutions and attention in `dtype` (bfloat16 on the CPU, float16 elsewhere), losses in float32, on GPUs also
+    Products, convolutions and attention run in `dtype` (bfloat16 on the CPU, float16 elsewhere), losses in float32, and on GPUs also
     exponentials, norms and sums; float64 stays. Casts of parameters are kept until the outermost scope ends. Call backward() outside.
 
     >>> import tenon.torch as torch
@@ -117,8 +117,8 @@ class autocast:
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """For forward() of an autograd.Function: backward() gets the same autocast by custom_bwd; cast_inputs: floating inputs in this
-    dtype, and no autocast within."""
+    """For forward() of an autograd.Function, whose backward() gets the same autocast through custom_bwd; cast_inputs: casts floating
+    inputs to this dtype and switches autocast off inside."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -139,7 +139,7 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
 
 
 def custom_bwd(bwd=None, *, device_type):
-    """For backward() of an autograd.Function whose forward() has custom_fwd: with the autocast of forward()."""
+    """For backward() of an autograd.Function whose forward() has custom_fwd: runs with the autocast of forward()."""
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 

@@ -1,4 +1,4 @@
-"""GradScaler: losses multiplied, so that small gradients are not lost in float16 (Micikevicius et al. 2018, section 3.2)."""
+"""GradScaler multiplies losses so that small gradients are not lost in float16 (Micikevicius et al. 2018, section 3.2)."""
 import enum
 import math
 import warnings
@@ -20,10 +20,10 @@ class OptState(enum.Enum):
 
 
 class GradScaler:
-    """Multiplies losses by a scale, divides gradients by it before a step, leaves out steps whose gradients are inf or NaN and lowers
-    the scale then; after growth_interval good steps it raises it.
+    """Multiplies losses by a scale and divides gradients by it before a step. If gradients are inf or NaN, it skips the step and lowers
+    the scale; after growth_interval good steps it raises the scale.
 
-    device: a kind of device; without one of it the scaler does nothing, with a warning. bfloat16 needs no scaler.
+    device: a kind of device; if there is none, the scaler warns and does nothing. bfloat16 needs no scaler.
     """
 
     def __init__(self, device='cuda', init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
@@ -49,7 +49,7 @@ class GradScaler:
         return tree_map(scaled, outputs if isinstance(outputs, (Tensor, list, tuple)) else list(outputs))
 
     def unscale_(self, optimizer):
-        """Divides an optimizer's gradients by the scale, for clipping; step() does it otherwise."""
+        """Divides an optimizer's gradients by the scale, for clipping; otherwise step() does it."""
         if not self._enabled:
             return
         stage, _ = self._stage(optimizer)
@@ -62,8 +62,8 @@ class GradScaler:
         return self._stages.get(id(optimizer), (OptState.READY, None))
 
     def _unscale(self, optimizer):
-        """Whether a gradient was inf or NaN; None where there is no gradient."""
-        grads = {}  # by device: one call for all of its
+        """Whether a gradient was inf or NaN; None if there is no gradient."""
+        grads = {}  # by device, so that one call handles all gradients there
         for group in optimizer.param_groups:
             for x in group['params']:
                 if x.grad is not None:
@@ -78,7 +78,7 @@ class GradScaler:
         return found
 
     def step(self, optimizer, *args, **kwargs):
-        """optimizer.step(...) with unscaled gradients, or nothing where one is inf or NaN; gives what step() gives."""
+        """optimizer.step(...) with unscaled gradients, unless one is inf or NaN; returns the result of step()."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if 'closure' in kwargs:
@@ -94,7 +94,7 @@ class GradScaler:
         return None if found else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale=None):
-        """The scale of the next steps; once, behind the steps of all optimizers."""
+        """Sets the scale for the next steps; call it once, after the steps of all optimizers."""
         if not self._enabled:
             return
         founds = [found for _, found in self._stages.values() if found is not None]
@@ -109,55 +109,55 @@ class GradScaler:
             return
         self._growth_tracker += 1
         if self._growth_tracker >= self._growth_interval:
-            if self._scale * self._growth_factor < 3.4e38:  # a float32, as on devices
+            if self._scale * self._growth_factor < 3.4e38:  # must fit into float32, as on devices
                 self._scale *= self._growth_factor
             self._growth_tracker = 0
 
     def get_scale(self):
-        """The scale; 1.0 where it does nothing."""
+        """The scale; 1.0 if the scaler is disabled."""
         return self._scale if self._enabled else 1.0
 
     def get_growth_factor(self):
-        """By how much the scale grows."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor):
-        """By how much the scale grows."""
+        """Sets the factor by which the scale grows."""
         if not new_factor > 1:
             raise InvalidArgumentError(f'[GradScaler] growth_factor is {new_factor}, must be above 1')
         self._growth_factor = new_factor
 
     def get_backoff_factor(self):
-        """By how much it falls."""
+        """The factor by which the scale falls."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor):
-        """By how much it falls."""
+        """Sets the factor by which the scale falls."""
         if not new_factor < 1:
             raise InvalidArgumentError(f'[GradScaler] backoff_factor is {new_factor}, must be below 1')
         self._backoff_factor = new_factor
 
     def get_growth_interval(self):
-        """After how many good steps it grows."""
+        """The number of good steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval):
-        """After how many good steps it grows."""
+        """Sets the number of good steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def is_enabled(self):
-        """Whether it does anything."""
+        """Whether the scaler is enabled."""
         return self._enabled
 
     def state_dict(self):
-        """What load_state_dict() takes; {} where it does nothing."""
+        """The argument for load_state_dict(); {} if the scaler is disabled."""
         if not self._enabled:
             return {}
         return {'scale': self._scale, 'growth_factor': self._growth_factor, 'backoff_factor': self._backoff_factor,
                 'growth_interval': self._growth_interval, '_growth_tracker': self._growth_tracker}
 
     def load_state_dict(self, state_dict):
-        """Goes on from a state."""
+        """Continues from a state."""
         if not self._enabled:
             return
         if not state_dict:

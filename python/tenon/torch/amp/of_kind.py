@@ -1,18 +1,18 @@
-"""torch.cuda.amp and torch.cpu.amp: the older names, each of one kind of device."""
+"""torch.cuda.amp and torch.cpu.amp: older names, each for one kind of device."""
 from .autocast_mode import autocast, custom_bwd, custom_fwd
 from .grad_scaler import GradScaler
 
 
 def of_kind(kind, dtype):
-    """autocast, GradScaler, custom_fwd and custom_bwd of a kind of device."""
+    """autocast, GradScaler, custom_fwd and custom_bwd for a kind of device."""
     class Autocast(autocast):
-        """torch.autocast of this kind of device."""
+        """torch.autocast for this kind of device."""
 
         def __init__(self, enabled=True, dtype=dtype, cache_enabled=True):
             super().__init__(kind, dtype, enabled, cache_enabled)
 
     class Scaler(GradScaler):
-        """torch.amp.GradScaler of this kind of device."""
+        """torch.amp.GradScaler for this kind of device."""
 
         def __init__(self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
             super().__init__(kind, init_scale, growth_factor, backoff_factor, growth_interval, enabled)

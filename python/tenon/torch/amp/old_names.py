@@ -1,4 +1,4 @@
-"""The older names of autocast that say its kind of device."""
+"""Older names of autocast's functions, which include the kind of device."""
 from .autocast_mode import get_autocast_dtype, is_autocast_enabled, set_autocast_dtype, set_autocast_enabled
 
 __all__ = ['get_autocast_cpu_dtype', 'get_autocast_gpu_dtype', 'is_autocast_cpu_enabled', 'set_autocast_cpu_dtype',

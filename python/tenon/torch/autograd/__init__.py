@@ -1,4 +1,4 @@
-"""torch.autograd: gradients, functions with a backward of their own, and checks of gradients."""
+"""torch.autograd: gradients, functions with custom gradients, and checks of gradients."""
 from .._common import absent
 from ..modes import inference_mode, set_grad_enabled
 from . import function, functional, grad_mode, graph
@@ -13,7 +13,7 @@ __all__ = ['Function', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 
            'gradgradcheck', 'graph', 'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled', 'set_multithreading_enabled',
            'variable']
 
-# What is not offered, and what to use instead.
+# Names that are not offered, and what to use instead.
 _INSTEAD = {
     'NestedIOFunction': 'give a Function tensors, and nested values as other arguments',
     'enforce_grad_layout_policy': 'gradients have the strides that their ops give them',
@@ -26,7 +26,7 @@ _absent = absent(__name__, _INSTEAD)
 
 
 def __getattr__(name):
-    if name in ('forward_ad', 'profiler'):  # imported when it is first used
+    if name in ('forward_ad', 'profiler'):  # imported on first use
         from importlib import import_module
         return import_module(f'.{name}', __name__)
     return _absent(name)

@@ -1,4 +1,4 @@
-"""Searching for the op whose gradient is NaN."""
+"""The search for the op whose gradient is NaN."""
 from ... import _core
 from ..._errors import InvalidArgumentError
 from ...autograd import ANOMALY, anomaly_mode
@@ -12,7 +12,7 @@ def _check(check_nan):
 
 
 class detect_anomaly(anomaly_mode):
-    """backward() in this scope checks each gradient for NaN; its error names the op of the forward pass and its line."""
+    """In this scope backward() checks each gradient for NaN; the error names the op of the forward pass and its line."""
 
     def __init__(self, check_nan=True):
         _check(check_nan)
@@ -20,7 +20,7 @@ class detect_anomaly(anomaly_mode):
 
 
 class set_detect_anomaly:
-    """Switches detect_anomaly on or off at once, and back where it is used in a `with`."""
+    """Switches detect_anomaly on or off at once; in a `with`, until its end."""
 
     def __init__(self, mode, check_nan=True):
         _check(check_nan)

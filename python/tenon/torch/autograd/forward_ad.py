@@ -1,4 +1,4 @@
-"""torch.autograd.forward_ad: tensors with tangents, whose derivatives in that direction ops compute beside the values."""
+"""torch.autograd.forward_ad: tensors with tangents; ops compute derivatives in that direction along with the values."""
 import contextlib
 import threading
 from collections import namedtuple
@@ -21,7 +21,7 @@ def _levels():
 
 
 def enter_dual_level():
-    """Begins a level in which tensors may have tangents; gives its number. They may be nested."""
+    """Begins a level in which tensors may have tangents and returns its number. Levels may be nested."""
     levels = _levels()
     levels.append(Level().__enter__())
     return len(levels) - 1
@@ -63,7 +63,7 @@ def _level(where, number):
 
 
 def make_dual(tensor, tangent, *, level=None):
-    """A tensor with the elements of `tensor`, and its history, whose derivative is `tangent`, of the same shape, dtype and device."""
+    """A tensor with the elements and history of `tensor` whose derivative is `tangent`, of the same shape, dtype and device."""
     found = _level('make_dual', level)
     for name, x in (('tensor', tensor), ('tangent', tangent)):
         if not is_differentiable(x):
@@ -78,7 +78,7 @@ def make_dual(tensor, tangent, *, level=None):
 
 
 def unpack_dual(tensor, *, level=None):
-    """(primal, tangent) of a tensor; the tangent is None where it is zero, and outside of all levels."""
+    """(primal, tangent) of a tensor; the tangent is None if it is zero, and outside of all levels."""
     if not _levels():
         return UnpackedDualTensor(tensor, None)
     found = _level('unpack_dual', level)

@@ -1,4 +1,4 @@
-"""Function by PyTorch's rules."""
+"""Function with PyTorch's rules."""
 from ..._function import Context as FunctionCtx
 from ..._function import Function as _Function
 from ..._function import once_differentiable
@@ -14,12 +14,12 @@ __getattr__ = absent(__name__, _INSTEAD)
 
 
 class Function(_Function):
-    """A function with a gradient of its own: static forward() and backward(), perhaps setup_context(), called by apply().
+    """A function with a custom gradient: static forward() and backward(), optionally setup_context(), called by apply().
 
-    backward() gets zeros for results that were not used, unless ctx.set_materialize_grads(False); results that are no tensors
-    pass. In forward mode a static jvp(ctx, *tangents) gives the tangents of the results, from those of the arguments, which are None
-    where they are zero; without one they come from two passes of backward(). Inside torch.func.vmap a static vmap(info, in_dims,
-    *args) computes whole batches; without one forward() and backward() run on tensors that stand for all entries, whether or not
+    backward() gets zeros for unused results, unless ctx.set_materialize_grads(False) was called; results that are no tensors pass
+    through. In forward mode a static jvp(ctx, *tangents) returns the tangents of the results, given those of the arguments, which are
+    None if they are zero; without it two passes of backward() compute them. Inside torch.func.vmap a static vmap(info, in_dims, *args)
+    computes whole batches; without it forward() and backward() run on tensors that stand for all entries, whether or not
     generate_vmap_rule is set.
     """
 

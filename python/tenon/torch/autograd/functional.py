@@ -1,6 +1,6 @@
 """Jacobians, Hessians and their products with vectors, of functions of tensors.
 
-With create_graph results have a history of their own. strict: RuntimeError, instead of zeros, where an output does not depend
+With create_graph results have a history themselves. strict: raises RuntimeError instead of returning zeros if an output does not depend
 on an input. vectorize: one backward pass for all elements instead of one for each, which needs more memory.
 """
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = ['hessian', 'hvp', 'jacobian', 'jvp', 'vhp', 'vjp']
 
 
 class _Values:
-    """Inputs or results: a tuple of tensors, which pack() brings back into the form in which they came."""
+    """Inputs or results as a tuple of tensors, which pack() restores to their original form."""
 
     def __init__(self, where, values):
         if not isinstance(values, (Tensor, tuple)):
@@ -30,12 +30,12 @@ class _Values:
 
 
 def _leaves(inputs, create_graph):
-    """Tensors with the elements of the inputs, whose gradients can be asked for; their history stays with create_graph."""
+    """Tensors with the elements of the inputs, for asking gradients of; their history stays with create_graph."""
     return [ops['alias'](x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs]
 
 
 def _run(where, func, inputs, create_graph):
-    """(inputs, leaves, results) of a call that is recorded."""
+    """(inputs, leaves, results) of a recorded call."""
     inputs = _Values(where, inputs)
     leaves = _leaves(inputs.tensors, create_graph)
     return inputs, leaves, _Values(where, func(*leaves))
@@ -61,7 +61,7 @@ def _gradients(where, outputs, inputs, seeds, create_graph, strict=False):
 
 
 def _vectors(where, v, like, what):
-    """v as a vector for each tensor; ones where it is left out and there is one element."""
+    """v as a vector for each tensor; ones if it is omitted and there is one element."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f'[{where}] v may be left out only where {what} is one number')
@@ -88,7 +88,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def _pushed(where, outputs, leaves, v, create_graph, strict):
-    """J·v: vᵀJ is linear in v, so its own derivative gives the other product."""
+    """J·v: vᵀJ is linear in v, so its derivative is the other product."""
     weights = [zeros_like(y.detach()).requires_grad_() for y in outputs]
     pulled = _gradients(where, outputs, leaves, weights, True, strict)
     return _gradients(where, pulled, weights, v, create_graph)
@@ -106,7 +106,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy='reverse-mode'):
-    """The derivatives of each result by each input, (…of the result, …of the input); tuples where there are several."""
+    """The derivatives of each result with respect to each input, (…of the result, …of the input); tuples if there are several."""
     if strategy not in ('reverse-mode', 'forward-mode'):
         raise InvalidArgumentError(f'[jacobian] strategy is {strategy!r}, must be "reverse-mode" or "forward-mode"')
     if strategy == 'forward-mode' and (create_graph or strict or not vectorize):
@@ -123,7 +123,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
 
 
 def _matrix(y, leaves, create_graph, strict, vectorize=False):
-    """The derivatives of one result by each input."""
+    """The derivatives of one result with respect to each input."""
     n = y.numel()
     if vectorize and n and y.requires_grad:
         from ... import _vmap
@@ -139,7 +139,7 @@ def _matrix(y, leaves, create_graph, strict, vectorize=False):
 
 
 def _number(where, value):
-    """The result of a function that must give one number, as rank 0."""
+    """The result of a function that must return one number, as rank 0."""
     if not isinstance(value, Tensor) or value.numel() != 1:
         what = f'shape {tuple(value.shape)}' if isinstance(value, Tensor) else f'a {type(value).__name__}'
         raise RuntimeError(f'[{where}] the function must give one number, not {what}')
@@ -147,7 +147,8 @@ def _number(where, value):
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy='reverse-mode'):
-    """The second derivatives of a function that gives one number, (…of an input, …of an input); tuples of tuples for several."""
+    """The second derivatives of a function that returns one number, (…of an input, …of an input); tuples of tuples for several
+    inputs."""
     form = _Values('hessian', inputs)
 
     def first(*leaves):
@@ -158,7 +159,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
 
 def _first_and_leaves(where, func, inputs, v, create_graph, strict):
-    """What both products with a Hessian begin with: the result, its gradients, and v."""
+    """The common first part of both products with a Hessian: the result, its gradients, and v."""
     inputs, leaves, outputs = _run(where, func, inputs, create_graph)
     y = _number(where, outputs.pack(outputs.tensors))
     _check_strict(strict, y, where)
@@ -167,7 +168,7 @@ def _first_and_leaves(where, func, inputs, v, create_graph, strict):
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(*inputs), vᵀH) for a function that gives one number."""
+    """(func(*inputs), vᵀH) for a function that returns one number."""
     with tenon.enable_grad():
         inputs, leaves, outputs, first, v = _first_and_leaves('vhp', func, inputs, v, create_graph, strict)
         found = _gradients('vhp', first, leaves, v, create_graph, strict)
@@ -175,7 +176,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(*inputs), H·v) for a function that gives one number. vhp() gives the same in one pass less."""
+    """(func(*inputs), H·v) for a function that returns one number. vhp() computes the same in one pass less."""
     with tenon.enable_grad():
         inputs, leaves, outputs, first, v = _first_and_leaves('hvp', func, inputs, v, create_graph, strict)
         found = _pushed('hvp', first, leaves, v, create_graph, strict)

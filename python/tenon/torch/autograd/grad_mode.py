@@ -10,7 +10,7 @@ __getattr__ = absent(__name__, {'enforce_grad_layout_policy': 'gradients have th
 
 
 class set_multithreading_enabled:
-    """Accepted: a backward pass runs on the thread that asks for it."""
+    """Accepted without effect: a backward pass runs on the thread that asks for it."""
 
     def __init__(self, mode):
         self.mode = mode

@@ -1,4 +1,4 @@
-"""Gradients beside central differences, by tenon.testing."""
+"""Compares gradients with central differences, using tenon.testing."""
 from ... import testing
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
@@ -8,16 +8,16 @@ __all__ = ['GradcheckError', 'gradcheck', 'gradgradcheck']
 
 
 class GradcheckError(RuntimeError, AssertionError):
-    """A gradient is not what differences find."""
+    """A gradient differs from central differences."""
 
 
 def _real_parts(func, inputs):
-    """func as a function of real tensors that gives real tensors, and its arguments: complex ones become two."""
+    """func as a function of real tensors with real results, and its arguments; a complex tensor becomes two."""
     places, given = [], []
     for x in inputs:
         is_complex = isinstance(x, Tensor) and x.dtype.is_complex
         places.append(is_complex)
-        # Differences write to the elements of what is checked, which must not be a part of something else.
+        # Differences write to the elements under test, so these must not be part of something else.
         parts = [ops[part](x.detach()).clone().requires_grad_(x.requires_grad) for part in ('real', 'imag')] if is_complex else [x]
         given.extend(parts)
 
@@ -50,10 +50,10 @@ def _run(check, func, inputs, options, raise_exception):
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
               check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False,
               check_backward_ad=True, fast_mode=False, masked=None):
-    """Whether the gradients of func(*inputs) are what central differences find, and the same in two backward passes.
+    """Whether the gradients of func(*inputs) agree with central differences and are the same in two backward passes.
 
-    Inputs that require a gradient must be float64 or complex128. GradcheckError (a RuntimeError) with the element where they
-    differ, or False. fast_mode changes nothing: every element is looked at.
+    Inputs that require a gradient must be float64 or complex128. Raises GradcheckError (a RuntimeError) with the element where they
+    differ, or returns False. fast_mode has no effect: every element is checked.
     """
     _refuse(check_batched_forward_grad=check_batched_forward_grad, check_forward_ad=check_forward_ad)
     if not _run(testing.gradcheck, func, inputs, dict(eps=eps, atol=atol, rtol=rtol), raise_exception):
@@ -65,7 +65,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
 
 
 def _unlike(func, inputs, nondet_tol, check_undefined_grad):
-    """What is wrong with backward beyond its values: passes that differ, results that stop it where they are not used."""
+    """What is wrong with backward besides its values: passes that differ, or unused results that stop it."""
     checked = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     outputs = [y for y in as_tuple('gradcheck', func(*inputs)) if y.requires_grad]
     seeds = [ops['full'](y.shape, 1, y.dtype, y.device) for y in outputs]
@@ -84,7 +84,7 @@ def _unlike(func, inputs, nondet_tol, check_undefined_grad):
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
                   raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
                   check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
-    """Whether the gradients of the gradients of func(*inputs) are what central differences find."""
+    """Whether the gradients of the gradients of func(*inputs) agree with central differences."""
     _refuse(check_fwd_over_rev=check_fwd_over_rev)
     if grad_outputs is None:
         return _run(testing.gradgradcheck, func, inputs, dict(eps=eps, atol=atol, rtol=rtol), raise_exception)

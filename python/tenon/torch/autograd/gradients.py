@@ -10,7 +10,7 @@ __all__ = ['backward', 'grad']
 
 
 def as_tuple(where, tensors):
-    """A tensor or several as a tuple of them."""
+    """A tensor, or several, as a tuple."""
     found = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     for x in found:
         if not isinstance(x, Tensor):
@@ -19,7 +19,7 @@ def as_tuple(where, tensors):
 
 
 def _seeds(where, outputs, given):
-    """A gradient for each output; 1 for one of a single element where none is given."""
+    """A gradient for each output; by default 1 for an output of a single element."""
     given = (None,) * len(outputs) if given is None else (given,) if isinstance(given, Tensor) else tuple(given)
     if len(given) != len(outputs):
         raise RuntimeError(f'[{where}] {len(given)} gradients for {len(outputs)} outputs')
@@ -45,8 +45,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
          is_grads_batched=False, materialize_grads=False) -> Any:
     """Gradients of the outputs with respect to the inputs, as a tuple, or a dict for inputs in a dict.
 
-    allow_unused: an input that was not used gets None, with materialize_grads zeros, instead of an error. is_grads_batched:
-    grad_outputs have a dimension in front, and so have the gradients, by one backward pass for all.
+    allow_unused: an unused input gets None, or with materialize_grads zeros, instead of an error. is_grads_batched: grad_outputs have
+    an extra first dimension, and so have the gradients, computed by one backward pass.
     """
     if not only_inputs:
         raise InvalidArgumentError('[grad] only_inputs must be True: use backward() to accumulate into leaves')
@@ -66,12 +66,12 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 def _batched(outputs, inputs, grad_outputs, retain, create_graph, allow):
     from ... import _vmap
-    _seeds('grad', outputs, [ops['select'](g, 0, 0) for g in grad_outputs])  # for its errors
+    _seeds('grad', outputs, [ops['select'](g, 0, 0) for g in grad_outputs])  # to raise its errors
     return _vmap.gradients_of_rows(outputs, inputs, grad_outputs, retain, create_graph, allow)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
-    """Accumulates gradients of the tensors into the leaves, or into `inputs` alone."""
+    """Accumulates gradients of the tensors into the leaves, or only into `inputs`."""
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError('[backward] grad_variables is the old name of grad_tensors: give one')

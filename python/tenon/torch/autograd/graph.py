@@ -1,4 +1,5 @@
-"""torch.autograd.graph: what ops keep for their gradients may be kept elsewhere; nothing else of the tape can be changed from Python."""
+"""torch.autograd.graph: tensors that ops save for their gradients may be kept elsewhere; Python cannot change anything else of the
+tape."""
 import contextlib
 import threading
 
@@ -9,15 +10,15 @@ from .._common import absent
 
 __all__ = ['Node', 'disable_saved_tensors_hooks', 'save_on_cpu', 'saved_tensors_hooks']
 
-_threads = threading.local()  # disabled: what an error says
+_threads = threading.local()  # disabled: the text of the error
 
 
 class saved_tensors_hooks:
-    """Within, pack_hook(tensor) gives what is kept in the place of each tensor that ops of this thread save for their gradients, and
-    unpack_hook() turns it back when the gradient is computed.
+    """In this scope pack_hook(tensor) returns what is kept in place of each tensor that ops of this thread save for their gradients,
+    and unpack_hook() restores the tensor when the gradient is computed.
 
-    Both run without recording. Within several scopes the innermost has its way. A tensor that pack_hook writes to is the program's own.
-    Gradients of gradients reach through what ops saved; through what save_for_backward() of a Function packed they are an error.
+    Both run without recording. In nested scopes the innermost applies. A tensor that pack_hook writes to is the program's own.
+    Gradients of gradients work through what ops saved, but raise an error through what save_for_backward() of a Function packed.
 
     >>> import tenon.torch as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -42,9 +43,9 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Within, what ops save for their gradients lies in memory of the host, and goes back to its device when the gradient is computed.
+    """In this scope ops keep what they save for their gradients in host memory; it returns to its device when the gradient is computed.
 
-    pin_memory and device_type are accepted and change nothing.
+    pin_memory and device_type are accepted without effect.
     """
 
     def __init__(self, pin_memory=False, device_type='cuda'):
@@ -63,7 +64,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message):
-    """Within, saved_tensors_hooks() raises a RuntimeError with this message; so does this where hooks are set already."""
+    """In this scope saved_tensors_hooks() raises a RuntimeError with this message; so does this function if hooks are already set."""
     if _core._saved_hooks() is not None:
         raise RuntimeError(error_message)
     before = getattr(_threads, 'disabled', None)

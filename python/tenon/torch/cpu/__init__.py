@@ -17,7 +17,7 @@ def current_device():
 
 
 def synchronize(device=None):
-    """Returns at once: work on the host is done when an op returns."""
+    """Returns at once: an op on the host has finished when it returns."""
 
 
 def __getattr__(name):

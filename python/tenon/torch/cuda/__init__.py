@@ -21,28 +21,28 @@ def is_available():
 
 
 def device_count():
-    """How many there are."""
+    """The number of such devices."""
     return len(_devices())
 
 
 def current_device():
-    """0: each function that makes tensors is given its device."""
+    """Always 0: functions that make tensors are told their device."""
     return 0
 
 
 def get_device_name(device=None):
-    """What the device is called."""
+    """The device's name."""
     return _device(device).info['name']
 
 
 def synchronize(device=None):
-    """Waits until a device, or each of them, has done its work."""
+    """Waits until a device, or all of them, have finished their work."""
     for each in _devices() if device is None else [_device(device)]:
         each.synchronize()
 
 
 def empty_cache():
-    """Gives memory that is kept for later back to the devices."""
+    """Returns cached memory to the devices."""
     for device in _devices():
         device.trim_memory()
 
@@ -56,13 +56,13 @@ manual_seed_all = manual_seed
 
 
 def set_device(device):
-    """0 is taken; give functions and modules device='cuda:1' for another."""
+    """Accepts 0; for another device give functions and modules device='cuda:1'."""
     if _device(device).index != 0:
         raise InvalidArgumentError(f"[set_device] {device}: give device='cuda:{_device(device).index}', or torch.set_default_device()")
 
 
 def is_initialized():
-    """Whether there is a device: it needs no further setting up."""
+    """Whether there is a device, which needs no further set-up."""
     return is_available()
 
 

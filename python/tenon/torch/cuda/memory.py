@@ -1,4 +1,4 @@
-"""Memory and facts of the devices of torch.cuda."""
+"""Memory and properties of the devices of torch.cuda."""
 import types
 
 import tenon.torch.cuda as cuda
@@ -12,7 +12,7 @@ def _bytes(key, device):
 
 
 def memory_allocated(device=None):
-    """Bytes of tensors on a device; 0 where there is none."""
+    """Bytes of tensors on a device; 0 if there is no device."""
     return _bytes('used', device)
 
 
@@ -22,7 +22,7 @@ def max_memory_allocated(device=None):
 
 
 def memory_reserved(device=None):
-    """Bytes that the library holds of a device's memory."""
+    """Bytes of a device's memory that the library holds."""
     return _bytes('held', device)
 
 
@@ -32,7 +32,7 @@ def max_memory_reserved(device=None):
 
 
 def memory_stats(device=None):
-    """What Device.memory() tells, by its names; {} without a device."""
+    """The values of Device.memory(), by its names; {} without a device."""
     return cuda._device(device).memory() if cuda.is_available() else {}
 
 
@@ -42,7 +42,7 @@ def memory_summary(device=None, abbreviated=False):
 
 
 def reset_peak_memory_stats(device=None):
-    """The peaks count from here."""
+    """Resets the peaks to the current values."""
     cuda._device(device).reset_memory_peak()
 
 
@@ -65,5 +65,5 @@ def is_bf16_supported(including_emulation=True):
 
 
 def get_device_capability(device=None):
-    """Not told by the device."""
+    """Not offered: devices do not report it."""
     raise RuntimeError('[get_device_capability] devices do not tell it: see get_device_properties(), and `tenon devices`')

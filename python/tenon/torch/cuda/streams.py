@@ -1,4 +1,4 @@
-"""Streams and events of torch.cuda: a device has one stream, and work on it is done in order."""
+"""Streams and events of torch.cuda: a device has one stream and does its work in order."""
 import contextlib
 import time
 
@@ -19,18 +19,18 @@ class Stream:
         self.device.synchronize()
 
     def wait_stream(self, stream):
-        """Nothing to wait for: work is done in order."""
+        """Does nothing: work is done in order."""
 
     def wait_event(self, event):
-        """Nothing to wait for: work is done in order."""
+        """Does nothing: work is done in order."""
 
     def query(self):
-        """True, having waited."""
+        """Always True, after waiting."""
         self.synchronize()
         return True
 
     def record_event(self, event=None):
-        """An event behind what is under way."""
+        """An event after all current work."""
         event = event or Event()
         event.record(self)
         return event
@@ -43,24 +43,24 @@ class Stream:
 
 
 class Event:
-    """A time behind all work that was begun before it; record() waits for that work."""
+    """A time after all work begun before it; record() waits for that work."""
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False):
         self._time = None
 
     def record(self, stream=None):
-        """Waits for the device, and notes the time."""
+        """Waits for the device and notes the time."""
         cuda.synchronize()
         self._time = time.perf_counter()
 
     def synchronize(self):
-        """Returns at once: record() has waited."""
+        """Returns at once: record() has already waited."""
 
     def wait(self, stream=None):
-        """Returns at once: record() has waited."""
+        """Returns at once: record() has already waited."""
 
     def query(self):
-        """True: record() has waited."""
+        """Always True: record() has already waited."""
         return True
 
     def elapsed_time(self, end_event):
@@ -79,11 +79,11 @@ default_stream = current_stream
 
 
 def set_stream(stream):
-    """Accepted: a device has one stream."""
+    """Accepted without effect: a device has one stream."""
 
 
 def stream(stream):
-    """A scope that changes nothing: a device has one stream."""
+    """A scope without effect: a device has one stream."""
     return contextlib.nullcontext(stream)
 
 

@@ -1,6 +1,6 @@
 """torch.distributions: random variables with densities, samples and their gradients, and divergences.
 
-Samples are compositions of uniform and normal draws, so a seed gives the same ones on every device.
+Samples are compositions of uniform and normal draws, so a seed gives the same samples on every device.
 """
 from . import constraints, kl, transforms
 from .categories import (Categorical, MixtureSameFamily, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough,

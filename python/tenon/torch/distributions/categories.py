@@ -78,7 +78,7 @@ class Categorical(Distribution):
 
 
 class OneHotCategorical(Distribution):
-    """Categorical, its values as vectors of zeros and a one."""
+    """Categorical with values as one-hot vectors."""
 
     arg_constraints = {'probs': constraints.simplex, 'logits': constraints.real_vector}
     support = constraints.one_hot
@@ -128,7 +128,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(Distribution):
-    """How often each class comes among total_count draws."""
+    """How often each class occurs among total_count draws."""
 
     arg_constraints = {'probs': constraints.simplex, 'logits': constraints.real_vector}
 
@@ -168,7 +168,7 @@ class Multinomial(Distribution):
 
 
 class MixtureSameFamily(Distribution):
-    """Values of the components of one distribution's last batch dimension, chosen by a Categorical."""
+    """Values of the components in a distribution's last batch dimension, chosen by a Categorical."""
 
     def __init__(self, mixture_distribution, component_distribution, validate_args=None):
         if not isinstance(mixture_distribution, Categorical):

@@ -1,4 +1,4 @@
-"""transform_to(constraint) and biject_to(constraint): from unconstrained numbers into a set."""
+"""transform_to(constraint) and biject_to(constraint): map unconstrained numbers into a set."""
 from . import constraints, transforms
 from .transforms import AffineTransform, ComposeTransform, ExpTransform, SigmoidTransform
 
@@ -12,7 +12,7 @@ class ConstraintRegistry:
         self._table = {}
 
     def register(self, constraint, factory=None):
-        """Adds factory(constraint) for a constraint, or the kind of it; without factory a decorator."""
+        """Adds factory(constraint) for a constraint or its kind; without factory it is a decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         self._table[_kind(constraint)] = factory
@@ -26,7 +26,7 @@ class ConstraintRegistry:
 
 
 def _kind(constraint):
-    """What constraints of one kind share: the name without bounds, or the type."""
+    """What identifies constraints of one kind: the name without bounds, or the type."""
     if isinstance(constraint, type):
         return constraint
     name = getattr(constraint, '_name', None)

@@ -1,9 +1,9 @@
-"""torch.distributions.constraints: sets of values; check(value) tells of each event whether it belongs to one."""
+"""torch.distributions.constraints: sets of values; check(value) says for each event whether it belongs to the set."""
 import tenon.torch as torch
 
 
 class Constraint:
-    """A set: check(value) is a bool for each event of event_dim dimensions."""
+    """A set: check(value) returns a bool for each event of event_dim dimensions."""
 
     is_discrete = False
     event_dim = 0
@@ -36,7 +36,7 @@ def is_dependent(constraint):
 
 
 class _DependentProperty(property, _Dependent):
-    """A property of a distribution that is a constraint, and stands for one in the class."""
+    """A property of a distribution that is a constraint, and represents one in the class."""
 
     def __init__(self, fn=None, *, is_discrete=False, event_dim=0):
         property.__init__(self, fn)
@@ -64,7 +64,7 @@ class independent(Constraint):
 
 
 class _OfElements(Constraint):
-    """A set of numbers by a function of a tensor."""
+    """A set of numbers, given by a function of a tensor."""
 
     def __init__(self, name, test, is_discrete=False):
         self._name, self._test, self.is_discrete = name, test, is_discrete
@@ -100,7 +100,7 @@ _from_integer = _interval('integer_greater_than', lambda x, low: (x % 1 == 0) & 
 
 
 def multinomial(upper_bound):
-    """Counts that add up to upper_bound at most."""
+    """Counts whose sum is at most upper_bound."""
     made = _OfElements('multinomial', lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), True)
     made.event_dim = 1
     return made
@@ -166,7 +166,7 @@ class _Parts(Constraint):
 
 
 class cat(_Parts):
-    """Constraints of parts that lie one behind the other along dim."""
+    """Constraints of consecutive parts along dim."""
 
     def __init__(self, cseq, dim=0, lengths=None):
         super().__init__(cseq, dim, [1] * len(list(cseq)) if lengths is None else list(lengths))

@@ -13,13 +13,13 @@ _EULER = 0.57721566490153286060
 
 
 def uniform_like(x, shape):
-    """Uniform numbers above 0 and below 1, with dtype and device of x."""
+    """Uniform numbers above 0 and below 1, with the dtype and device of x."""
     limits = torch.finfo(x.dtype)
     return torch.rand(shape, dtype=x.dtype, device=x.device).clamp(limits.tiny, 1 - limits.eps)
 
 
 class _LocScale(Distribution):
-    """What has a place and a scale."""
+    """Distributions with a location and a scale."""
 
     arg_constraints = {'loc': constraints.real, 'scale': constraints.positive}
     support = constraints.real
@@ -123,7 +123,7 @@ class Cauchy(_LocScale):
 
 
 class Gumbel(_LocScale):
-    """The largest of many values."""
+    """The distribution of the largest of many values."""
 
     mean = property(lambda self: self.loc + self.scale * _EULER)
     mode = property(lambda self: self.loc)
@@ -150,7 +150,7 @@ class Gumbel(_LocScale):
 
 
 class Uniform(Distribution):
-    """Equal density from low on and below high."""
+    """Equal density from low (included) to high (excluded)."""
 
     has_rsample = True
 
@@ -192,7 +192,7 @@ class Uniform(Distribution):
 
 
 class Exponential(ExponentialFamily):
-    """The time until an event of a rate."""
+    """The time until an event that occurs at a rate."""
 
     arg_constraints = {'rate': constraints.positive}
     support = constraints.nonnegative
@@ -274,7 +274,7 @@ class HalfCauchy(_Half):
 
 
 class GeneralizedPareto(Distribution):
-    """Excesses over a high threshold: tails that fall by a power, an exponential, or end, by the sign of concentration."""
+    """Excesses over a high threshold: by the sign of concentration the tail is a power, an exponential, or finite."""
 
     arg_constraints = {'loc': constraints.real, 'scale': constraints.positive, 'concentration': constraints.real}
     has_rsample = True
@@ -333,7 +333,7 @@ class GeneralizedPareto(Distribution):
 
 
 class VonMises(Distribution):
-    """A normal distribution on the circle: density by exp(concentration · cos(value - loc))."""
+    """A normal distribution on the circle, with density proportional to exp(concentration · cos(value - loc))."""
 
     arg_constraints = {'loc': constraints.real, 'concentration': constraints.positive}
     support = constraints.real
@@ -355,12 +355,12 @@ class VonMises(Distribution):
 
     @torch.no_grad()
     def sample(self, sample_shape=()):
-        """Best & Fisher 1979: a wrapped Cauchy variable, until all are accepted."""
+        """Best & Fisher 1979: wrapped Cauchy variables, repeated until all are accepted."""
         shape = self._extended_shape(sample_shape)
         k = self.concentration.to(torch.float64)
         tau = 1 + (1 + 4 * k ** 2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
-        # For small k the difference above loses its digits: its limit.
+        # For small k the difference above loses precision; this is its limit.
         r = torch.where(k < 1e-5, 1 / k + k, (1 + rho ** 2) / (2 * rho)).expand(shape)
         found, waiting = torch.zeros(shape, dtype=torch.float64, device=k.device), torch.ones(shape, dtype=torch.bool, device=k.device)
         while somewhere(waiting):

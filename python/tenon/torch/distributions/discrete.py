@@ -1,4 +1,4 @@
-"""Distributions of counts, and ContinuousBernoulli, which has the parameters of one."""
+"""Distributions of counts, and ContinuousBernoulli, which has the parameters of a Bernoulli distribution."""
 import math
 
 import tenon.torch as torch
@@ -15,7 +15,7 @@ _F = torch.nn.functional
 
 
 class _OfOdds(Distribution):
-    """What has a probability of success, given itself or by its log-odds."""
+    """Distributions with a probability of success, given directly or as log-odds."""
 
     def _take(self, probs, logits, *others):
         if (probs is None) == (logits is None):
@@ -39,7 +39,7 @@ class _OfOdds(Distribution):
 
 
 class Bernoulli(_OfOdds, ExponentialFamily):
-    """1 with a probability, 0 otherwise."""
+    """1 with a probability, otherwise 0."""
 
     arg_constraints = {'probs': constraints.unit_interval, 'logits': constraints.real}
     support = constraints.boolean
@@ -73,7 +73,7 @@ class Bernoulli(_OfOdds, ExponentialFamily):
 
 
 class Geometric(_OfOdds):
-    """Failures before the first success."""
+    """The number of failures before the first success."""
 
     arg_constraints = {'probs': constraints.unit_interval, 'logits': constraints.real}
     support = constraints.nonnegative_integer
@@ -103,7 +103,7 @@ class Geometric(_OfOdds):
 
 
 class Binomial(_OfOdds):
-    """Successes among total_count draws."""
+    """The number of successes among total_count draws."""
 
     arg_constraints = {'total_count': constraints.nonnegative_integer, 'probs': constraints.unit_interval, 'logits': constraints.real}
     has_enumerate_support = True
@@ -147,7 +147,7 @@ class Binomial(_OfOdds):
 
 
 class NegativeBinomial(_OfOdds):
-    """Successes before total_count failures."""
+    """The number of successes before total_count failures."""
 
     arg_constraints = {'total_count': constraints.greater_than_eq(0), 'probs': constraints.half_open_interval(0.0, 1.0),
                        'logits': constraints.real}
@@ -175,7 +175,7 @@ class NegativeBinomial(_OfOdds):
 
 
 class Poisson(ExponentialFamily):
-    """Events of a rate."""
+    """The number of events at a rate."""
 
     arg_constraints = {'rate': constraints.nonnegative}
     support = constraints.nonnegative_integer
@@ -198,7 +198,7 @@ class Poisson(ExponentialFamily):
 
 
 class ContinuousBernoulli(_OfOdds, ExponentialFamily):
-    """Density by probs^x (1 - probs)^(1 - x) on the unit interval (Loaiza-Ganem & Cunningham 2019)."""
+    """Density proportional to probs^x (1 - probs)^(1 - x) on the unit interval (Loaiza-Ganem & Cunningham 2019)."""
 
     arg_constraints = {'probs': constraints.unit_interval, 'logits': constraints.real}
     support = constraints.unit_interval
@@ -213,7 +213,7 @@ class ContinuousBernoulli(_OfOdds, ExponentialFamily):
         self._lims = lims
 
     def _outside(self):
-        """Whether probs is far enough from 1/2 for the formulas, by whose series the others go."""
+        """Whether probs is far enough from 1/2 for the formulas; the others use their series."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut(self):

@@ -1,4 +1,4 @@
-"""What every distribution is."""
+"""The base of all distributions."""
 import copy
 import warnings
 
@@ -16,7 +16,7 @@ def broadcast_all(*values):
 
 
 def probs_to_logits(probs, is_binary=False):
-    """Log-probabilities, or log-odds where is_binary; probabilities are kept off 0 and 1."""
+    """Log-probabilities, or log-odds if is_binary; probabilities are kept away from 0 and 1."""
     eps = torch.finfo(probs.dtype).eps
     probs = probs.clamp(eps, 1 - eps)
     return probs.log() - (-probs).log1p() if is_binary else probs.log()
@@ -28,7 +28,7 @@ def logits_to_probs(logits, is_binary=False):
 
 
 class lazy_property:
-    """Computed when it is first asked for, and kept in the object."""
+    """Computed on first use and kept in the object."""
 
     def __init__(self, function):
         self.function, self.__doc__ = function, function.__doc__
@@ -56,7 +56,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value):
-        """Whether parameters and values are checked unless told otherwise."""
+        """Sets whether parameters and values are checked by default."""
         if value not in (True, False):
             raise ValueError(f'[Distribution] validate_args must be True or False, not {value!r}')
         Distribution._validate_args = value
@@ -91,7 +91,7 @@ class Distribution:
 
     @property
     def batch_shape(self):
-        """The shape of the parameters, without the event's."""
+        """The shape of the parameters, without that of the event."""
         return self._batch_shape
 
     @property
@@ -125,7 +125,7 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape=()):
-        """Random values with gradients to the parameters, where has_rsample."""
+        """Random values with gradients with respect to the parameters, if has_rsample."""
         raise NotImplementedError(f'[{type(self).__name__}] draws no samples with gradients: use sample() and log_prob()')
 
     def sample_n(self, n):
@@ -134,7 +134,7 @@ class Distribution:
         return self.sample((n,))
 
     def log_prob(self, value):
-        """The logarithm of the density, or of the probability, at value."""
+        """The logarithm of the density or probability at value."""
         raise NotImplementedError(f'[{type(self).__name__}] has no log_prob')
 
     def cdf(self, value):
@@ -146,7 +146,7 @@ class Distribution:
         raise NotImplementedError(f'[{type(self).__name__}] has no icdf')
 
     def enumerate_support(self, expand=True):
-        """All values there are, along a first dimension."""
+        """All possible values, along a first dimension."""
         raise NotImplementedError(f'[{type(self).__name__}] has values without end, or too many to tell')
 
     def entropy(self):
@@ -162,7 +162,7 @@ class Distribution:
         return torch.Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _check(self, value):
-        """Refuses, where values are checked, those of a wrong shape or outside of the support."""
+        """If values are checked, refuses those with a wrong shape or outside the support."""
         if not self._validate_args:
             return
         name = type(self).__name__
@@ -196,7 +196,7 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """Distributions whose density is exp of a product of statistics and parameters."""
+    """Distributions whose density is the exponential of a product of statistics and parameters."""
 
 
 class Independent(Distribution):
@@ -241,5 +241,5 @@ class Independent(Distribution):
 
 
 def sum_last(x, count):
-    """The sum over so many last dimensions."""
+    """The sum over the last `count` dimensions."""
     return x.sum(tuple(range(-count, 0))) if count else x

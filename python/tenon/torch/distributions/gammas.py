@@ -1,4 +1,4 @@
-"""Gamma variables, and what is made of them."""
+"""Gamma variables and distributions derived from them."""
 import math
 
 import tenon.torch as torch
@@ -12,7 +12,7 @@ __all__ = ['Beta', 'Chi2', 'Dirichlet', 'FisherSnedecor', 'Gamma', 'InverseGamma
 
 
 def _draw_gamma(concentration):
-    """Marsaglia & Tsang 2000, section 3, until all are accepted; below 1 by a power of a uniform number (section 6)."""
+    """Marsaglia & Tsang 2000, section 3, repeated until all are accepted; below 1 with a power of a uniform number (section 6)."""
     a = torch.where(concentration < 1, concentration + 1, concentration)
     d = a - 1 / 3
     c = 1 / (9 * d).sqrt()
@@ -188,7 +188,7 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """On the unit interval, by two concentrations."""
+    """The beta distribution on the unit interval, with two concentrations."""
 
     arg_constraints = {'concentration1': constraints.positive, 'concentration0': constraints.positive}
     support = constraints.unit_interval

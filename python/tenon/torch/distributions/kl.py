@@ -1,4 +1,4 @@
-"""kl_divergence(p, q): the expected log-ratio of two distributions under the first, by pairs of types."""
+"""kl_divergence(p, q): the expectation under p of the log-ratio of two distributions, by pairs of types."""
 import math
 
 import tenon.torch as torch
@@ -19,7 +19,7 @@ _PAIRS, _FOUND = {}, {}
 
 
 def register_kl(type_p, type_q):
-    """A decorator: the function is kl_divergence() of these types and of those derived from them."""
+    """A decorator: the function becomes kl_divergence() for these types and types derived from them."""
     def register(function):
         _PAIRS[type_p, type_q] = function
         _FOUND.clear()
@@ -28,7 +28,7 @@ def register_kl(type_p, type_q):
 
 
 def _function_of(type_p, type_q):
-    """The function of the nearest types; the first counts more."""
+    """The function for the nearest types; the first type takes precedence."""
     if (type_p, type_q) not in _FOUND:
         near = [(type_p.__mro__.index(p), type_q.__mro__.index(q), function) for (p, q), function in _PAIRS.items()
                 if p in type_p.__mro__ and q in type_q.__mro__]
@@ -216,7 +216,7 @@ def _(p, q):
 # Pairs of different types ------------------------------------------------------------------------------------------------------------
 
 def _from_moments(q_log_prob_of):
-    """-H(p) - E[log q] where that needs moments of p alone."""
+    """-H(p) - E[log q], if that needs only moments of p."""
     return lambda p, q: -p.entropy() - q_log_prob_of(p, q)
 
 
@@ -229,7 +229,7 @@ for _p in (Beta, Exponential, Gamma, Gumbel, Laplace, Uniform, ContinuousBernoul
 
 
 def _log_mean(p):
-    """E[log x] of what is positive."""
+    """E[log x] of a positive variable."""
     if isinstance(p, Beta):
         return p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
     if isinstance(p, Exponential):

@@ -31,7 +31,7 @@ def half_log_det(scale_tril):
 
 
 class _OfCovariance(Distribution):
-    """What is given by a covariance, its inverse, or the lower Cholesky factor of the covariance."""
+    """Distributions given by a covariance, its inverse, or the lower Cholesky factor of the covariance."""
 
     def _keep(self, name, given):
         setattr(self, name, given)
@@ -53,7 +53,7 @@ class _OfCovariance(Distribution):
 
 
 class MultivariateNormal(_OfCovariance):
-    """The normal distribution of vectors, by a covariance, its inverse, or the lower Cholesky factor of the covariance."""
+    """The normal distribution of vectors, given by a covariance, its inverse, or the lower Cholesky factor of the covariance."""
 
     arg_constraints = {'loc': constraints.real_vector, 'covariance_matrix': constraints.positive_definite,
                        'precision_matrix': constraints.positive_definite, 'scale_tril': constraints.lower_cholesky}
@@ -91,7 +91,7 @@ class MultivariateNormal(_OfCovariance):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """MultivariateNormal whose covariance is a product of low rank and a diagonal: cov_factor cov_factorᵀ + diag(cov_diag)."""
+    """MultivariateNormal with a covariance of low rank plus a diagonal: cov_factor cov_factorᵀ + diag(cov_diag)."""
 
     arg_constraints = {'loc': constraints.real_vector, 'cov_factor': constraints.independent(constraints.real, 2),
                        'cov_diag': constraints.independent(constraints.positive, 1)}
@@ -155,7 +155,8 @@ class LowRankMultivariateNormal(Distribution):
 
 
 class Wishart(_OfCovariance, ExponentialFamily):
-    """Sums of df outer products of normal vectors, by a covariance, its inverse, or the lower Cholesky factor of the covariance."""
+    """Sums of df outer products of normal vectors, given by a covariance, its inverse, or the lower Cholesky factor of the
+    covariance."""
 
     arg_constraints = {'covariance_matrix': constraints.positive_definite, 'precision_matrix': constraints.positive_definite,
                        'scale_tril': constraints.lower_cholesky, 'df': constraints.greater_than(0)}
@@ -216,7 +217,8 @@ class Wishart(_OfCovariance, ExponentialFamily):
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of correlation matrices, the density by the determinant to the power concentration - 1 (Lewandowski et al. 2009)."""
+    """Cholesky factors of correlation matrices; the density is the determinant to the power concentration - 1 (Lewandowski et al.
+    2009)."""
 
     arg_constraints = {'concentration': constraints.positive}
     support = constraints.corr_cholesky

@@ -1,4 +1,4 @@
-"""TransformedDistribution, and the distributions that are one."""
+"""TransformedDistribution and the distributions that are defined as one."""
 import math
 
 import tenon.torch as torch
@@ -12,7 +12,7 @@ __all__ = ['Kumaraswamy', 'LogNormal', 'LogisticNormal', 'Pareto', 'TransformedD
 
 
 class TransformedDistribution(Distribution):
-    """Values of a distribution behind one transform, or several."""
+    """Values of a distribution after one or more transforms."""
 
     def __init__(self, base_distribution, transforms, validate_args=None):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
@@ -74,7 +74,7 @@ class TransformedDistribution(Distribution):
         return total + sum_last(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
 
     def _direction(self, value):
-        """A probability, or its complement where the transforms turn the order round."""
+        """A probability, or its complement if the transforms reverse the order."""
         sign = 1
         for each in self.transforms:
             sign = sign * each.sign
@@ -125,7 +125,7 @@ class LogisticNormal(TransformedDistribution):
 
 
 class Pareto(TransformedDistribution):
-    """Densities that fall by the power alpha + 1 from scale on."""
+    """A density that falls with the power alpha + 1, from scale on."""
 
     arg_constraints = {'alpha': constraints.positive, 'scale': constraints.positive}
 
@@ -197,7 +197,7 @@ def _beta_moment(a, b, n):
 
 
 class Kumaraswamy(TransformedDistribution):
-    """On the unit interval, with a closed cumulative distribution function (Kumaraswamy 1980)."""
+    """A distribution on the unit interval with a closed cumulative distribution function (Kumaraswamy 1980)."""
 
     arg_constraints = {'concentration1': constraints.positive, 'concentration0': constraints.positive}
     support = constraints.unit_interval

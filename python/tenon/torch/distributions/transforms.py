@@ -16,7 +16,7 @@ __all__ = ['AbsTransform', 'AffineTransform', 'CatTransform', 'ComposeTransform'
 class Transform:
     """y = t(x) and x = t.inv(y): a subclass defines _call, _inverse and log_abs_det_jacobian(x, y).
 
-    cache_size=1 keeps the latest pair, so that the inverse of what was just made costs nothing.
+    cache_size=1 keeps the latest pair, so that inverting the latest result costs nothing.
     """
 
     bijective = False
@@ -68,7 +68,7 @@ class Transform:
         raise NotImplementedError(f'[{type(self).__name__}] has no inverse')
 
     def log_abs_det_jacobian(self, x, y):
-        """log |det dy/dx| of each event."""
+        """log |det dy/dx| for each event."""
         raise NotImplementedError(f'[{type(self).__name__}] has no log_abs_det_jacobian')
 
     def forward_shape(self, shape):
@@ -137,7 +137,7 @@ class ComposeTransform(Transform):
     def domain(self):
         if not self.parts:
             return constraints.real
-        # As many dimensions count as one event as any part needs.
+        # An event has as many dimensions as any part needs.
         need = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             need = max(need + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
@@ -250,7 +250,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Events of one shape in another of as many elements."""
+    """Reshapes events to another shape with the same number of elements."""
 
     bijective = True
 
@@ -463,7 +463,7 @@ class AffineTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """Unconstrained vectors of n (n - 1) / 2 numbers to Cholesky factors of correlation matrices (Lewandowski et al. 2009)."""
+    """From unconstrained vectors of n (n - 1) / 2 numbers to Cholesky factors of correlation matrices (Lewandowski et al. 2009)."""
 
     domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
 
@@ -510,7 +510,7 @@ def _below(x, n):
 
 
 class SoftmaxTransform(Transform):
-    """Scores to a point of the simplex; its inverse is one of many."""
+    """From scores to a point of the simplex; its inverse is one of many."""
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -527,7 +527,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """n - 1 numbers to a point of the simplex of n, each a share of what is left (Stan reference manual, unit simplex)."""
+    """From n - 1 numbers to a point of the simplex of n, each a share of the rest (Stan reference manual, unit simplex)."""
 
     domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
 
@@ -564,7 +564,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Matrices to lower triangles with a positive diagonal."""
+    """From matrices to lower triangles with a positive diagonal."""
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
@@ -581,7 +581,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Matrices to positive definite ones, L Lᵀ of LowerCholeskyTransform."""
+    """From matrices to positive definite ones: L Lᵀ of LowerCholeskyTransform."""
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
@@ -621,7 +621,7 @@ class _OfParts(Transform):
 
 
 class CatTransform(_OfParts):
-    """Transforms of parts that lie one behind the other along dim."""
+    """Transforms of consecutive parts along dim."""
 
     def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
         super().__init__(tseq, dim, cache_size)

@@ -1,4 +1,4 @@
-"""torch.save and torch.load: PyTorch's zip files, of which nothing is ever run; .safetensors files go through tenon.io."""
+"""torch.save and torch.load for PyTorch's zip files, without ever running anything in them; .safetensors files go through tenon.io."""
 import os
 
 from ... import io
@@ -16,9 +16,9 @@ __all__ = ['LoadError', 'load', 'save']
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True):
     """Writes tensors, numbers, text, and dicts, lists, tuples and sets of them to a path or a binary file object.
 
-    PyTorch's torch.load(weights_only=True) reads the file, and equal objects give equal files. Tensors that share memory share it
-    again after loading. A path is replaced at once, or not at all; one that ends in .safetensors gets a flat dict of tensors in
-    that format. TypeError where something else is in obj, such as a module: save its state_dict().
+    PyTorch's torch.load(weights_only=True) reads the file, and equal objects give equal files. Tensors that share memory share it again
+    after loading. A file is replaced as a whole or not at all; a path that ends in .safetensors gets a flat dict of tensors in that
+    format. Raises TypeError if obj contains anything else, such as a module: save its state_dict().
     """
     if pickle_module is not None and getattr(pickle_module, '__name__', None) != 'pickle':
         raise ValueError('[torch.save] pickle_module must be None: the file is written here')
@@ -36,11 +36,11 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None, encoding='utf-8'):
-    """What torch.save wrote, PyTorch's or ours, from a path or a seekable binary file object; nothing of the file is run.
+    """Loads what torch.save wrote, PyTorch's or ours, from a path or a seekable binary file object, without running anything in it.
 
-    map_location: where its tensors go: a device, a dict of devices, or a function (storage as a flat Tensor, location) -> Tensor
-    or None. What PyTorch takes with weights_only=True is taken, whatever weights_only says; other objects are refused by name.
-    pickle.UnpicklingError (a ValueError and RuntimeError, too) where the file is malformed or holds such an object.
+    map_location: where its tensors go: a device, a dict of devices, or a function (storage as a flat Tensor, location) -> Tensor or
+    None. Accepts what PyTorch accepts with weights_only=True, whatever weights_only says, and refuses other objects by name. Raises
+    pickle.UnpicklingError (also a ValueError and RuntimeError) if the file is malformed or holds such an object.
     """
     if pickle_module is not None and getattr(pickle_module, '__name__', None) != 'pickle':
         raise ValueError('[torch.load] pickle_module must be None: the file is read here, and nothing of it is run')

@@ -1,4 +1,4 @@
-"""The zip files of torch.save: records that lie uncompressed in one folder, which data.pkl describes."""
+"""The zip files of torch.save: uncompressed records in one folder, described by data.pkl."""
 import os
 import zipfile
 
@@ -6,11 +6,11 @@ from .errors import LoadError
 
 _ALIGN = 64
 _DAMAGE = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OverflowError, RuntimeError, UnicodeError, ValueError)
-_LARGE = 1 << 31  # records from here on get 64-bit sizes
+_LARGE = 1 << 31  # larger records get 64-bit sizes
 
 
 class Archive:
-    """The records of a file. Sizes are checked before anything is read: together they are never more than the file."""
+    """The records of a file. Before anything is read, sizes are checked: their sum never exceeds the file's size."""
 
     def __init__(self, file):
         try:
@@ -33,7 +33,7 @@ class Archive:
 
     def _check(self, size):
         infos = self._zip.infolist()
-        if sum(info.file_size for info in infos) > size:  # records that overlap, or grow when they are unpacked
+        if sum(info.file_size for info in infos) > size:  # records that overlap or would grow when unpacked
             raise LoadError('[torch.load] the records of the file are larger than the file: it was not written by torch.save')
         self._folder = next(iter(self._records), '').partition('/')[0]
         if self._has('constants.pkl'):
@@ -47,13 +47,13 @@ class Archive:
         return f'{self._folder}/{name}' in self._records
 
     def size(self, name):
-        """Bytes of a record; LoadError where there is none."""
+        """The size of a record in bytes; LoadError if there is none."""
         if not self._has(name):
             raise LoadError(f'[torch.load] the record {name} is missing: the file is damaged')
         return self._records[f'{self._folder}/{name}'].file_size
 
     def read(self, name):
-        """The bytes of a record, whose checksum agrees."""
+        """The bytes of a record, after a check of its checksum."""
         size = self.size(name)
         try:
             data = self._zip.read(f'{self._folder}/{name}')
@@ -72,7 +72,7 @@ def _what_it_is(head):
 
 
 def write_archive(file, pickled, storages):
-    """Writes data.pkl and the storages, bytes each, with equal bytes for equal contents."""
+    """Writes data.pkl and the bytes of each storage; equal contents give equal bytes."""
     with zipfile.ZipFile(file, 'w', zipfile.ZIP_STORED) as archive:
         _write(archive, file, 'data.pkl', pickled)
         _write(archive, file, 'byteorder', b'little')

@@ -1,10 +1,10 @@
-"""An interpreter of pickle's opcodes that cannot run anything of a file.
+"""An interpreter of pickle's opcodes that cannot run anything in a file.
 
-It has a stack of plain values and one closed table, `_GLOBALS`, of what a name in the file stands for: a dtype, or a function of
-this module that checks its arguments. No name of the file is looked up anywhere else, nothing is imported and no attribute is
-set but OrderedDict._metadata. Opcodes, each of which costs at most what it takes of the file, are those of Python's pickletools;
-what copies (sets, bytes) has a budget of the file's size, and keys are limited, so that hashing them cannot take long. Nothing
-recurses: values may be nested in any depth.
+It has a stack of plain values and one closed table, `_GLOBALS`, of what a name in the file stands for: a dtype, or a function of this
+module that checks its arguments. No name in the file is looked up anywhere else, nothing is imported, and no attribute but
+OrderedDict._metadata is set. The opcodes are those of Python's pickletools, and each costs no more than the bytes it takes in the file.
+Those that copy (sets, bytes) share a budget of the file's size, and keys are limited so that hashing them cannot take long. Nothing
+recurses, so values may be nested to any depth.
 """
 import struct
 import warnings
@@ -19,14 +19,14 @@ from .storages import DTYPES, STORAGES, Stored, strided_view
 
 
 class _Global:
-    """What a name in the file stands for; make(reader, *arguments) is called where the file calls it."""
+    """What a name in the file stands for; make(reader, *arguments) runs when the file calls it."""
 
     def __init__(self, name, make):
         self.name, self.make = name, make
 
 
 def read_pickle(data, storages, encoding='utf-8'):
-    """The value that a pickle describes, its tensors over `storages`."""
+    """The value that a pickle describes, with its tensors backed by `storages`."""
     reader = _Reader(data, storages, encoding)
     try:
         return reader.run()
@@ -90,21 +90,21 @@ class _Reader:
         return found
 
     def top(self, *kinds):
-        """The value below, where it is of these types."""
+        """The topmost value, which must be of one of these types."""
         value = self.stack[-1]
         if type(value) not in kinds:
             raise LoadError(f'[torch.load] data.pkl fills a {type(value).__name__} at byte {self.at}')
         return value
 
     def spend(self, amount):
-        """Counts what is copied: a file cannot ask for more than a few times its own size."""
+        """Counts what is copied, so that a file cannot ask for more than a few times its own size."""
         self.budget -= amount
         if self.budget < 0:
             raise LoadError('[torch.load] data.pkl asks for far more memory than it has bytes')
 
 
 def _plain(value):
-    """A value that may be part of the result, not a name or a storage that only calls take."""
+    """A value that may be part of the result, unlike a name or a storage, which only calls accept."""
     parts = value if type(value) is tuple else (value,)
     for part in parts:
         if isinstance(part, _Global):
@@ -118,7 +118,7 @@ _KEYS = (str, bytes, int, float, bool, type(None), _core.dtype, _core.Device)
 
 
 def _key(value, depth=4):
-    """A key that hashes at once: numbers of 64 bits, text, and small tuples of them."""
+    """A key that can be hashed at once: numbers of 64 bits, text, and small tuples of them."""
     if type(value) in (tuple, Size) and depth and len(value) <= 64:
         for part in value:
             _key(part, depth - 1 if len(value) > 1 else 0)
@@ -127,7 +127,7 @@ def _key(value, depth=4):
     return value
 
 
-# Opcodes: each a function of the reader.
+# Opcodes, each a function of the reader.
 
 def _constant(make):
     return lambda reader: reader.push(make())
@@ -239,7 +239,7 @@ def _build(reader):
 
 
 def _stored(reader):
-    """The storage that an id names: ('storage', type, record, location, elements)."""
+    """The storage named by an id: ('storage', type, record, location, elements)."""
     kind, storage, key, location, count = reader.pop()[:5]
     if kind not in ('storage', b'storage') or not isinstance(storage, _Global) or not isinstance(storage.make, _StorageType):
         raise LoadError(f'[torch.load] data.pkl names something other than a storage at byte {reader.at}')
@@ -270,10 +270,10 @@ _OPCODES = {ord(code): step for code, step in {
 }.items()}
 
 
-# What a file may call.
+# Functions that a file may call.
 
 class _StorageType:
-    """Names the dtype of a storage, None for bytes."""
+    """Names the dtype of a storage; None for bytes."""
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -362,7 +362,7 @@ def _tensor(reader, stored, offset, size, stride, requires_grad=False, hooks=Non
         raise LoadError(f'[torch.load] a tensor with {metadata!r:.60}: conj and neg are known')
     for flag, op in (('conj', 'conj'), ('neg', 'neg')):
         if metadata.get(flag):
-            reader.spend(max(0, x.nbytes - elements.nbytes))  # strides of 0 show more than there is
+            reader.spend(max(0, x.nbytes - elements.nbytes))  # strides of 0 show more elements than there are
             x = ops[op](x)
     return x.requires_grad_() if requires_grad else x
 
@@ -381,7 +381,7 @@ def _parameter(reader, data, requires_grad=True, hooks=None, state=None):
 
 
 def _typed(reader, make, kind, arguments, state):
-    """A tensor of a subclass, or with attributes: a Parameter, or a plain Tensor of a buffer."""
+    """A tensor of a subclass or with attributes: a Parameter, or a plain Tensor for a buffer."""
     if not isinstance(make, _Global) or make.make not in (_tensor, _tensor_v3, _parameter):
         raise LoadError('[torch.load] a tensor made in an unknown way')
     if not isinstance(kind, _Global) or kind.name not in ('torch.Tensor', 'torch.nn.parameter.Parameter') or type(arguments) is not tuple:
@@ -392,7 +392,7 @@ def _typed(reader, make, kind, arguments, state):
 
 
 def _leave_out(state):
-    """Attributes of tensors: those of a buffer say nothing here, and others a Tensor cannot have."""
+    """Attributes of tensors: those of a buffer have no meaning here, and a Tensor cannot have others."""
     if state is not None and type(state) is not dict:
         raise LoadError('[torch.load] the attributes of a tensor are no dict')
     others = sorted(str(key) for key in (state or {}).keys() - {'persistent', '_is_buffer'})

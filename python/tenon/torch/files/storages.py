@@ -1,4 +1,4 @@
-"""Elements of tensors in files: the names of dtypes there, and one storage for tensors that share memory."""
+"""The elements of tensors in files: names of dtypes, and one storage for tensors that share memory."""
 import array
 import sys
 
@@ -11,29 +11,29 @@ from .errors import LoadError
 STORAGES = {'Double': _core.float64, 'Float': _core.float32, 'Half': _core.float16, 'BFloat16': _core.bfloat16,
             'Long': _core.int64, 'Int': _core.int32, 'Short': _core.int16, 'Char': _core.int8, 'Byte': _core.uint8,
             'Bool': _core.bool, 'ComplexDouble': _core.complex128, 'ComplexFloat': _core.complex64}
-UNTYPED = (_core.uint16, _core.uint32, _core.uint64, _core.float8_e4m3fn, _core.float8_e5m2)  # these lie in storages of bytes
+UNTYPED = (_core.uint16, _core.uint32, _core.uint64, _core.float8_e4m3fn, _core.float8_e5m2)  # these are stored as bytes
 DTYPES = (*STORAGES.values(), *UNTYPED)
-_TRUTHS = bytes([0]) + bytes([1]) * 255  # any other byte is no bool
+_TRUTHS = bytes([0]) + bytes([1]) * 255  # any other byte is not a bool
 _WORDS = {2: 'H', 4: 'I', 8: 'Q'}
 
 
 class Stored:
-    """A storage as the pickle names it: its record, dtype (None: bytes), number of elements and device."""
+    """A storage as named in the pickle: its record, dtype (None: bytes), number of elements and device."""
 
     def __init__(self, key, dtype, count, location):
         self.key, self.dtype, self.count, self.location = key, dtype, count, location
 
 
 class Storages:
-    """The storages of an archive, each read once, when a tensor asks for it."""
+    """The storages of an archive, each read once, when a tensor first needs it."""
 
     def __init__(self, archive, map_location):
         self._archive, self._map = archive, map_location
         self._made = {}
-        self.failure = None  # what map_location raised
+        self.failure = None  # the exception that map_location raised
 
     def elements(self, stored, dtype):
-        """All elements of a storage: a flat tensor of a dtype, the same one each time."""
+        """All elements of a storage as a flat tensor of a dtype, the same tensor each time."""
         name, wanted = f'data/{stored.key}', stored.count * (stored.dtype.itemsize if stored.dtype else 1)
         if self._archive.size(name) != wanted:
             raise LoadError(f'[torch.load] the record {name} has {self._archive.size(name)} bytes, its tensors want {wanted}')
@@ -55,7 +55,7 @@ class Storages:
         return _core._from_bytes(data, dtype, (len(data) // dtype.itemsize,))
 
     def moved(self, x, location):
-        """x where map_location wants it."""
+        """x on the device that map_location chooses."""
         found = None
         try:
             if callable(self._map):
@@ -68,7 +68,7 @@ class Storages:
         return x.to(self.place(location)) if found is None else found
 
     def place(self, location):
-        """The device for what the file has at a location."""
+        """The device for a location named in the file."""
         wanted = self._map if self._map is not None and not callable(self._map) else location
         if isinstance(wanted, dict):
             wanted = wanted.get(location, location)
@@ -89,7 +89,7 @@ def _swapped(data, dtype):
 
 
 def strided_view(elements, offset, size, stride):
-    """A tensor of any strides over a flat one; LoadError where it reaches outside."""
+    """A tensor of any strides over a flat one; LoadError if it reaches outside."""
     if 0 in size:
         return _core._empty(size, elements.dtype, elements.device)
     last = offset + sum((n - 1) * step for n, step in zip(size, stride))
@@ -100,7 +100,7 @@ def strided_view(elements, offset, size, stride):
 
 
 def spread(x):
-    """How many elements lie from the first to the last of x in memory."""
+    """The number of elements from the first to the last of x in memory."""
     return 1 + sum((n - 1) * step for n, step in zip(x.shape, x.strides)) if 0 not in x.shape else 0
 
 
@@ -127,7 +127,7 @@ class Shared:
         return (x.data_ptr - self.begin) // self.dtype.itemsize
 
     def data(self):
-        """The elements as bytes; zeros where no tensor lies."""
+        """The elements as bytes; zeros where there is no tensor."""
         for x in self.tensors:
             if x.is_contiguous() and spread(x) == self.count:
                 return _bytes_of(x)
@@ -143,7 +143,7 @@ def _bytes_of(x):
 
 
 def _put(whole, x, offset):
-    """Writes x to its strides from an offset of a flat tensor, part by part where its elements overlap."""
+    """Writes x with its strides at an offset of a flat tensor, part by part if its elements overlap."""
     steps = sorted((step, d) for d, (n, step) in enumerate(zip(x.shape, x.strides)) if n > 1)
     reach = 0
     for step, d in steps:
@@ -156,7 +156,7 @@ def _put(whole, x, offset):
 
 
 def share(tensors):
-    """The Shared of each tensor, by id; all strides are positive or 0."""
+    """The Shared of each tensor, by id; all strides must be positive or 0."""
     found, open_ = {}, None
     for x in sorted(tensors, key=lambda x: (str(x.device), x.data_ptr or 0, -spread(x))):
         if open_ is None or x.device != open_.device or not spread(x) or x.data_ptr >= open_.end:

@@ -12,7 +12,7 @@ _STORAGE_OF = {dtype.name: f'{name}Storage' for name, dtype in STORAGES.items()}
 
 
 def write_pickle(obj):
-    """(the pickle, the bytes of its storages by number)."""
+    """(the pickle, the bytes of its storages, by number)."""
     dense = _dense(obj)
     writer = _Writer(dense, share(dense.values()))
     try:
@@ -24,7 +24,7 @@ def write_pickle(obj):
 
 
 def _dense(obj):
-    """The tensors in obj by id, with strides that PyTorch knows: none is negative."""
+    """The tensors in obj by id, with strides that PyTorch supports, of which none is negative."""
     found, seen, left = {}, set(), [obj]
     while left:
         value = left.pop()
@@ -49,7 +49,7 @@ class _Writer:
         self._memo, self._keep = {}, []
 
     def value(self, value):
-        """Writes one value; one that was written before is named by its number."""
+        """Writes one value; a value that was written before is referred to by its number."""
         write = _WRITERS.get(type(value))
         if write is None:
             raise TypeError(f'[torch.save] cannot write a {type(value).__module__}.{type(value).__qualname__}: {_advice(value)}')
@@ -60,9 +60,9 @@ class _Writer:
             write(self, value)
 
     def remember(self, value):
-        """Numbers what was just written."""
+        """Numbers the value that was just written."""
         self._memo[(str, value) if type(value) is str else id(value)] = number = len(self._memo)
-        self._keep.append(value)  # or another object might get its id
+        self._keep.append(value)  # otherwise another object could get its id
         self._number(b'q', b'r', number)
 
     def _number(self, short, long, number):
@@ -156,7 +156,7 @@ def _write_list(writer, value):
 
 
 def _write_set(writer, value):
-    writer.call('__builtin__', 'set', sorted(map(_key, value), key=repr))  # the order of a set is not the same in each run
+    writer.call('__builtin__', 'set', sorted(map(_key, value), key=repr))  # a set's order differs from run to run
     writer.remember(value)
 
 
@@ -206,7 +206,7 @@ def _write_device(writer, value):
 
 
 def _write_tensor(writer, value, requires_grad=None):
-    """A call that gives PyTorch the tensor back as a view of its storage."""
+    """A call that recreates the tensor in PyTorch as a view of its storage."""
     x = writer._dense[id(value)]
     shared = writer._shared[id(x)]
     if shared.number is None:
@@ -234,7 +234,7 @@ def _write_parameter(writer, value):
     writer.remember(value)
 
 
-_WRITERS = {Size: _write_size} | {  # while Size is tuple itself, as a tuple
+_WRITERS = {Size: _write_size} | {  # written as a tuple while Size is tuple itself
     bool: _write_bool, type(None): _write_none, int: _write_int, float: _write_float, complex: _write_complex, str: _write_text,
     bytes: _write_bytes, bytearray: _write_byte_array, tuple: _write_tuple, list: _write_list, set: _write_set, dict: _write_dict,
     OrderedDict: _write_ordered_dict, _core.dtype: _write_dtype, _core.Device: _write_device, Tensor: _write_tensor,

@@ -1,4 +1,4 @@
-"""torch.func: gradients and batches of functions, over tenon.func, of arguments and results in nested dicts, lists and tuples."""
+"""torch.func: gradients and batches of functions, built on tenon.func; arguments and results may be nested dicts, lists and tuples."""
 from .._common import absent
 from .batches import vmap
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
@@ -7,7 +7,7 @@ from .modules import functional_call, replace_all_batch_norm_modules_, stack_mod
 __all__ = ['debug_unwrap', 'functional_call', 'grad', 'grad_and_value', 'hessian', 'jacfwd', 'jacrev', 'jvp', 'linearize',
            'replace_all_batch_norm_modules_', 'stack_module_state', 'vjp', 'vmap']
 
-# What is not offered, and what to use instead.
+# Names that are not offered, and what to use instead.
 _INSTEAD = {
     'functionalize': 'record a function with tenon.capture, whose graph is without writes in place',
     'rearrange': 'permute(), reshape() and unflatten() of a tensor',
@@ -15,7 +15,7 @@ _INSTEAD = {
 
 
 def debug_unwrap(tensor, *, recurse=True):
-    """The tensor itself: transformations here work on plain tensors."""
+    """Returns the tensor: transformations here work on plain tensors."""
     return tensor
 
 

@@ -20,7 +20,7 @@ def _spread(where, dims, value):
 
 
 def _mapped(args, dims):
-    """(the dimension that is gone through of each leaf of the arguments, how many entries it has)."""
+    """(for each leaf of the arguments the dimension to map over, the number of entries)."""
     sizes, places = set(), []
     for x, dim in zip(leaves_of(args), dims):
         if dim is not None and not isinstance(x, Tensor):
@@ -60,7 +60,7 @@ def _joined(results, dims, form):
 
 
 def _run(func, args, kwargs, places, size, randomness, out_dims):
-    """What func gives for all entries."""
+    """The results of func for all entries."""
     level = _vmap.Level(size, randomness)
     with level:
         entries = (x if dim is None else level.entry(_front(x, dim)) for x, dim in zip(leaves_of(args), places))
@@ -90,12 +90,12 @@ def _in_chunks(func, args, kwargs, places, count, chunk, randomness, out_dims):
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None):
-    """A function over batches: func for each entry along in_dims of its arguments, results stacked at out_dims.
+    """A function over batches: func for each entry along in_dims of its arguments, with results stacked at out_dims.
 
     in_dims and out_dims are numbers, or nested like the arguments and the result; None leaves a tensor whole. func runs once, or for
-    chunk_size entries at a time: its tensors stand for all entries, have the shape of one, and no elements to read or to branch on.
-    An op without a rule for batches runs entry by entry, with a warning. Keyword arguments stay whole. randomness: an 'error' where
-    func draws random numbers, 'different' ones for each entry, or the 'same' ones.
+    chunk_size entries at a time: its tensors stand for all entries and have the shape of one, but no elements to read or branch on. An
+    op without a rule for batches runs entry by entry, with a warning. Keyword arguments stay whole. randomness: 'error' if func must
+    not draw random numbers, 'different' for new ones for each entry, 'same' for equal ones.
 
     >>> import tenon.torch as torch
     >>> torch.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2)).tolist()

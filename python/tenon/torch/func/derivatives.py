@@ -1,6 +1,6 @@
-"""Gradients of functions: arguments and results may be nested; what is not a tensor passes as it is.
+"""Gradients of functions. Arguments and results may be nested; anything that is no tensor passes unchanged.
 
-jvp and jacfwd compute derivatives beside the values, in forward mode; the others run backward passes.
+jvp and jacfwd compute derivatives along with the values, in forward mode; the others run backward passes.
 """
 import functools
 from typing import Any
@@ -16,7 +16,7 @@ from .trees import filled, leaves_of, tensors_of, tree_map, with_tensors
 
 
 class _Call:
-    """A function with its arguments as one of flat tensors, which keeps the form of its result and what else it gave."""
+    """A function with its arguments as a function of flat tensors, which remembers the form of its result and its other outputs."""
 
     def __init__(self, where, func, args, kwargs, has_aux=False):
         if not callable(func):
@@ -44,14 +44,14 @@ class _Call:
         return filled(self.result, iter(values))
 
     def auxiliary(self):
-        """What the function gave besides; tensors without history, unless something around this call may want it."""
+        """The function's other outputs; their tensors have no history, unless something around this call may need it."""
         if _func._is_nested(self.tensors):
             return self.aux
         return tree_map(lambda x: ended(x) if isinstance(x, Tensor) else x, self.aux)
 
 
 def _chosen(where, argnums, args):
-    """(positions of the arguments, which of all tensors lie in them)."""
+    """(positions of the arguments, which of all tensors belong to them)."""
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
     if not wanted or any(not isinstance(n, int) or isinstance(n, bool) for n in wanted):
         raise RuntimeError(f'[{where}] argnums is an int or a tuple of them, not {argnums!r}')
@@ -72,14 +72,14 @@ def _chosen(where, argnums, args):
 
 
 def _by_argument(argnums, args, places, values):
-    """Values for the chosen tensors in the form of argnums and their arguments."""
+    """Values for the chosen tensors, in the form of argnums and their arguments."""
     left = iter(values)
     found = tuple(filled(args[n], left) for n in places)
     return found if isinstance(argnums, tuple) else found[0]
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
-    """A function that gives (gradient, value) of func, whose result is one number; with has_aux (gradient, (value, anything))."""
+    """A function that returns (gradient, value) of func, whose result is one number; with has_aux (gradient, (value, anything))."""
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         call = _Call('grad', func, args, kwargs, has_aux)
@@ -99,7 +99,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
 
 
 def grad(func, argnums=0, has_aux=False):
-    """A function that gives the gradient of func, whose result is one number, in the form of the arguments `argnums`.
+    """A function that returns the gradient of func, whose result is one number, in the form of the arguments `argnums`.
 
     >>> import tenon.torch as torch
     >>> torch.func.grad(lambda p: (p['w'] * p['b']).sum())({'w': torch.tensor(2.0), 'b': torch.tensor(3.0)})['w'].item()
@@ -115,7 +115,7 @@ def grad(func, argnums=0, has_aux=False):
 
 
 def _matching(what, given, like: Any, whose):
-    """The leaves of what is given, as many as in `like` and of their shapes."""
+    """The leaves of the given values, as many as in `like` and with the same shapes."""
     found = leaves_of(given)
     if len(found) != len(like) or any(not isinstance(v, Tensor) or v.shape != x.shape for v, x in zip(found, like)):
         raise RuntimeError(f'{what} must have the form and the shapes of the {whose}')
@@ -123,8 +123,8 @@ def _matching(what, given, like: Any, whose):
 
 
 def vjp(func, *primals, has_aux=False):
-    """(func(*primals), a function from cotangents in the form of the result to the gradients of the primals); with has_aux
-    what else func gave as third."""
+    """(func(*primals), a function from cotangents in the form of the result to the gradients of the primals); with has_aux func's
+    other output is third."""
     call = _Call('vjp', func, primals, {}, has_aux)
     _chosen('vjp', tuple(range(len(primals))), primals)
     outputs, pull = _func.vjp(call, *call.tensors)
@@ -144,9 +144,9 @@ def _directions(where, primals, tangents):
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """(func(*primals), its derivative in the direction of the tangents); with has_aux what else func gave as third.
+    """(func(*primals), its derivative in the direction of the tangents); with has_aux func's other output is third.
 
-    strict: RuntimeError, instead of zeros, where a result does not depend on the primals.
+    strict: raises RuntimeError instead of returning zeros if a result does not depend on the primals.
     """
     given = _directions('jvp', primals, tangents)
     call = _Call('jvp', func, primals, {}, has_aux)
@@ -164,16 +164,17 @@ def _check_chunk(where, chunk_size):
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """A function that gives the Jacobian of func: for each tensor of the result, one of shape (…of it, …of the argument) for each
-    tensor of the arguments. One backward pass goes back from all elements of the result at once, or from chunk_size of them."""
+    """A function that returns the Jacobian of func: for each tensor of the result, one of shape (…of it, …of the argument) for each
+    tensor of the arguments. One backward pass starts from all elements of the result at once, or from chunk_size of them."""
     _check_chunk('jacrev', chunk_size)
     return _jacobian('jacrev', func, argnums, has_aux, functools.partial(_func.jacrev, chunk_size=chunk_size))
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness='error'):
-    """What jacrev() gives, in forward mode: less work where the result has more elements than the argument.
+    """The same as jacrev() in forward mode, which is less work if the result has more elements than the argument.
 
-    func is called once, with a tangent for each element of the arguments. randomness changes nothing, as values are those of one call.
+    func is called once, with a tangent for each element of the arguments. randomness has no effect, because all values come from one
+    call.
     """
     return _jacobian('jacfwd', func, argnums, has_aux, _by_columns)
 
@@ -190,7 +191,7 @@ def _jacobian(where, func, argnums, has_aux, method):
 
 
 def _by_columns(fn, argnums):
-    """As tenon.func.jacrev for a function of flat tensors, column by column."""
+    """As tenon.func.jacrev for a function of flat tensors, but column by column."""
     def wrapped(*args):
         create = _func._is_nested(args)
         for n in argnums:
@@ -200,7 +201,7 @@ def _by_columns(fn, argnums):
 
 
 def _columns(fn, args, argnums, create):
-    """One call, whose tangents stand for all directions."""
+    """One call whose tangents stand for all directions."""
     args, ends = list(args), [0]
     for n in argnums:
         ends.append(ends[-1] + args[n].numel())
@@ -226,7 +227,7 @@ def _columns(fn, args, argnums, create):
 
 
 def _basis(x, first, last, count):
-    """Directions, a row each, of which `first` … `last` - 1 are those of the elements of x, and the others 0."""
+    """Directions, one in each row: rows `first` … `last` - 1 are those of the elements of x, all others 0."""
     unit = ops['reshape'](_vmap.unit_rows(x, 0, last - first), (last - first, -1))
     whole = ops['pad'](unit, (0, 0, first, count - last)) if last - first < count else unit
     return ops['reshape'](whole, (count, *x.shape))
@@ -254,13 +255,13 @@ def _linearized(outputs, leaves):
 
 
 def _pulled(outputs, leaves):
-    """(weights w, Jᵀw), which is linear in w: its derivative by w in the direction v is J·v."""
+    """(weights w, Jᵀw), which is linear in w: its derivative with respect to w in the direction v is J·v."""
     weights = [_vmap.leaf(tenon.zeros_like(y.detach())) for y in outputs]
     return weights, _func._gradients(outputs, leaves, weights, True)
 
 
 def _columns_by(outputs, leaves, i, weights, pulled, create):
-    """The Jacobians of all outputs by leaf i."""
+    """The Jacobians of all outputs with respect to leaf i."""
     x, n = leaves[i], leaves[i].numel()
     found = [None] * len(outputs)
     if n and pulled[i].requires_grad:
@@ -277,12 +278,12 @@ def _columns_by(outputs, leaves, i, weights, pulled, create):
 
 
 def hessian(func, argnums=0):
-    """A function that gives the second derivatives of func: the Jacobian of its Jacobian."""
+    """A function that returns the second derivatives of func: the Jacobian of its Jacobian."""
     return jacrev(jacrev(func, argnums), argnums)
 
 
 def linearize(func, *primals):
-    """(func(*primals), a function from tangents to the derivative in their direction), which does not call func again."""
+    """(func(*primals), a function from tangents to the derivative in their direction that does not call func again)."""
     call = _Call('linearize', func, primals, {})
     _chosen('linearize', tuple(range(len(primals))), primals)
     create = _func._is_nested(call.tensors)

@@ -7,7 +7,7 @@ from ...nn.module import Module
 
 
 def _owners(module):
-    """By the path of each parameter and buffer, under all the names it has: (its module, its name there, the tensor)."""
+    """For the path of each parameter and buffer, under all its names: (its module, its name there, the tensor)."""
     found = {}
     for path, part in module._walk():
         for name, x, _ in part._own():
@@ -28,7 +28,7 @@ def _merged(dicts):
 
 
 def _with_ties(owners, given):
-    """given, with the names of tensors that the module has under several names filled in."""
+    """given, completed for tensors that the module has under several names."""
     ties = {}
     for path, (_, _, x) in owners.items():
         ties.setdefault(id(x), []).append(path)
@@ -44,7 +44,7 @@ def _with_ties(owners, given):
 
 @contextlib.contextmanager
 def _in_place(owners, given):
-    """The module with other tensors in this scope."""
+    """In this scope the module has other tensors."""
     before = [(*owners[path][:2], vars(owners[path][0])[owners[path][1]]) for path in given]
     try:
         for path, value in given.items():
@@ -59,8 +59,8 @@ def _in_place(owners, given):
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """module(*args, **kwargs) with the tensors of a dict, or of several, in place of its parameters and buffers.
 
-    What is not given stays the module's own; with strict that is an error. tie_weights: a tensor that the module has under several
-    names is replaced under all of them. Buffers that forward() writes to are written in the dict's tensors.
+    Tensors that are not given stay the module's own; with strict they are an error. tie_weights: a tensor that the module has under
+    several names is replaced under all of them. If forward() writes to buffers, it writes to the dict's tensors.
     """
     if not isinstance(module, Module):
         raise TypeError(f'[functional_call] wants a Module, not {type(module).__name__}')
@@ -82,7 +82,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
 
 
 def stack_module_state(models):
-    """(parameters, buffers) of several modules of one make: by name, each stacked along a new first dimension, for vmap."""
+    """(parameters, buffers) of several modules of one structure: by name, each stacked along a new first dimension, for vmap."""
     models = list(models)
     if not models:
         raise RuntimeError('[stack_module_state] no models')
@@ -107,7 +107,7 @@ def _stacked(states, trained):
 
 
 def replace_all_batch_norm_modules_(root):
-    """Takes the running statistics from all batch norms within a module, which then use those of each batch; returns it."""
+    """Removes the running statistics of all batch norms in a module, which then use those of each batch; returns the module."""
     for part in root.modules():
         if 'running_mean' in vars(part) and 'running_var' in vars(part):
             part.track_running_stats = False

@@ -1,4 +1,4 @@
-"""Nested dicts, lists and tuples of tensors as flat lists, and back."""
+"""Converts nested dicts, lists and tuples of tensors to flat lists and back."""
 import collections
 from typing import Any
 
@@ -39,7 +39,7 @@ def leaves_of(value) -> list[Any]:
 
 
 def filled(value, leaves):
-    """value with the next of `leaves`, an iterator, in place of each of its leaves."""
+    """value with each of its leaves replaced by the next of `leaves`, an iterator."""
     return tree_map(lambda _: next(leaves), value)
 
 
@@ -49,12 +49,13 @@ def tensors_of(value):
 
 
 def with_tensors(value, tensors):
-    """value with the next of `tensors`, an iterator, in place of each tensor; other leaves stay."""
+    """value with each tensor replaced by the next of `tensors`, an iterator; other leaves stay."""
     return tree_map(lambda leaf: next(tensors) if isinstance(leaf, Tensor) else leaf, value)
 
 
 def spread(prefix, value):
-    """For each leaf of value the number, or None, that prefix has for it; one stands for all below. ValueError where it does not fit."""
+    """For each leaf of value the number, or None, that prefix has for it; one may stand for a whole subtree. ValueError if it does
+    not fit."""
     if prefix is None or isinstance(prefix, int):
         return [prefix] * len(leaves_of(value))
     if isinstance(value, dict) and isinstance(prefix, dict) and prefix.keys() == value.keys():

@@ -1,4 +1,4 @@
-"""PyTorch's methods of Tensor, found by name when they are first asked for: tenon/_method_names.py lists them."""
+"""PyTorch's methods of Tensor, looked up by name on first use; tenon/_method_names.py lists them."""
 from typing import Any
 
 import tenon.torch

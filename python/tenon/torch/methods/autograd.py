@@ -1,4 +1,4 @@
-"""Methods of gradients and history."""
+"""Methods for gradients and history."""
 import weakref
 from typing import Any
 
@@ -10,7 +10,7 @@ class Autograd:
     """Methods by name."""
 
     def retain_grad(self: Any):
-        """The result of an op keeps its gradient in x.grad, too; leaves do anyway."""
+        """Makes an op's result keep its gradient in x.grad; leaves do so anyway."""
         if not self.requires_grad:
             raise InvalidArgumentError('[retain_grad] the tensor does not require a gradient')
         if self.is_leaf or id(self) in RETAINING:
@@ -19,13 +19,13 @@ class Autograd:
         kept_by = weakref.ref(self, lambda _: RETAINING.pop(key, None))
 
         def keep(gradient):
-            x = kept_by()  # a hook that held the tensor would be held by it
+            x = kept_by()  # a strong reference in the hook would keep the tensor alive
             if x is not None:
                 x.grad = gradient.clone() if x.grad is None else x.grad + gradient
         RETAINING[key] = [kept_by, self._add_hook(keep), keep]
 
     def register_post_accumulate_grad_hook(self: Any, hook):
-        """Calls hook(leaf) at the end of each backward() that reached the leaf, when x.grad has the gradient."""
+        """Calls hook(leaf) at the end of each backward() that reached the leaf, once x.grad has the gradient."""
         if not self.requires_grad or not self.is_leaf:
             raise InvalidArgumentError('[register_post_accumulate_grad_hook] only of leaves that require a gradient: use register_hook')
         leaf = weakref.ref(self)
@@ -41,6 +41,6 @@ class Autograd:
         raise InvalidArgumentError('[reinforce] was removed from PyTorch: multiply the log-probability by the reward and call backward()')
 
     def record_stream(self: Any, stream):
-        """Nothing to do: the library orders work and memory itself."""
+        """Does nothing: the library itself orders work and memory."""
 
     retains_grad = property(lambda self: id(self) in RETAINING, doc='Whether retain_grad() was called for the result of an op.')

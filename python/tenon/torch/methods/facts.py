@@ -1,4 +1,4 @@
-"""Methods and properties that tell about a tensor."""
+"""Methods and properties that describe a tensor."""
 from typing import Any
 
 from ..._core import ops
@@ -7,11 +7,11 @@ from .._common import check, dim_of
 from ..create import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
 _contiguous, _permute = ops['contiguous'], ops['permute']
-CHANNELS = {channels_last: 4, channels_last_3d: 5}  # the rank of what lies so
+CHANNELS = {channels_last: 4, channels_last_3d: 5}  # the rank of tensors in these formats
 
 
 def order_of(memory_format, ndim):
-    """Dimensions from the slowest to the fastest in memory, None for rows or for what stays as it is."""
+    """Dimensions from the slowest to the fastest in memory; None for row-major, or for formats that change nothing."""
     if memory_format in (contiguous_format, preserve_format):
         return None
     if memory_format not in CHANNELS:
@@ -22,13 +22,13 @@ def order_of(memory_format, ndim):
 
 
 def arranged(x, memory_format):
-    """x with its dimensions as they should lie in memory, the slowest first."""
+    """x with its dimensions in this order in memory, the slowest first."""
     order = order_of(memory_format, x.ndim)
     return x if order is None else _permute(x, order)
 
 
 def laid_out(x, memory_format):
-    """x in a format of memory, itself where it lies so."""
+    """x in a memory format; x itself if it already has it."""
     if memory_format == preserve_format:
         return x
     rows = _contiguous(arranged(x, memory_format))
@@ -36,12 +36,12 @@ def laid_out(x, memory_format):
 
 
 def never(doc):
-    """A property that is False here."""
+    """A property that is always False here."""
     return property(lambda self: False, doc=doc)
 
 
 def not_so(name, doc):
-    """A method that says False here."""
+    """A method that always returns False here."""
     def method(self: Any):
         return False
     method.__name__ = method.__qualname__ = name
@@ -53,7 +53,7 @@ class Facts:
     """Methods by name."""
 
     def stride(self: Any, dim=None):
-        """Strides in elements, or that of one dimension."""
+        """The strides in elements, or that of one dimension."""
         return self.strides if dim is None else self.strides[dim_of(dim, self.ndim)]
 
     def dim_order(self: Any):
@@ -61,7 +61,7 @@ class Facts:
         return tuple(sorted(range(self.ndim), key=lambda d: -self.strides[d]))
 
     def element_size(self: Any):
-        """Bytes of one element."""
+        """The size of an element in bytes."""
         return self.itemsize
 
     def nelement(self: Any):
@@ -93,11 +93,11 @@ class Facts:
         return self.dtype.is_complex
 
     def is_same_size(self: Any, other):
-        """Whether both have one shape."""
+        """Whether both have the same shape."""
         return self.shape == check(other).shape
 
     def is_set_to(self: Any, tensor):
-        """Whether both are the very same elements in memory."""
+        """Whether both show the same elements in memory."""
         return self._same_elements(tensor)
 
     layout = property(lambda self: strided, doc='torch.strided.')

@@ -1,4 +1,4 @@
-"""Methods that write into their tensor: an op in place where there is one, otherwise the function's result, written back."""
+"""Methods that write to their tensor: an in-place op if there is one, otherwise the function's result, written back."""
 import math
 from typing import Any
 
@@ -15,7 +15,7 @@ _copy, _uniform, _normal = _methods.copy_, _methods.uniform_, _methods.normal_
 
 
 def written(x, value, name):
-    """x with value written into it, by PyTorch's rules: the shape stays, and so does the kind of dtype."""
+    """x with value written into it by PyTorch's rules: the shape and the kind of dtype stay."""
     if value.shape != x.shape:
         raise InvalidArgumentError(f'[{name}] the result has shape {value.shape}, the tensor {x.shape}: tensors keep their shape')
     if rank(value.dtype) > rank(x.dtype):
@@ -24,7 +24,7 @@ def written(x, value, name):
 
 
 def written_back(name):
-    """The method of a name with an underscore: the method without it, written into the tensor."""
+    """The method of a name with an underscore: writes the result of the method without it into the tensor."""
     plain = name[:-1]
     op = _core.op(plain, True) if plain in _methods.IN_PLACE and plain not in _OTHERWISE else None
     function = None
@@ -42,12 +42,12 @@ def written_back(name):
     return method
 
 
-# Their op in place means something else, or misses an error of PyTorch's.
+# In place their op means something different, or misses one of PyTorch's errors.
 _OTHERWISE = frozenset('floor_divide masked_fill index_add index_put scatter scatter_add tril triu cumsum cumprod round clamp sign'.split())
 
 
 def _plain(x, other):
-    """Whether the op takes an operand as PyTorch does: numbers, and tensors of the same dtype."""
+    """Whether the op accepts an operand as PyTorch does: numbers, and tensors of the same dtype."""
     return other.dtype is x.dtype if isinstance(other, Tensor) else isinstance(other, (int, float)) and x.dtype is not _core.bool
 
 
@@ -64,7 +64,7 @@ def _with_alpha(name):
 
 
 def _draw(x, generator):
-    """Uniform numbers in [0, 1) for x: float64 where that is its precision, or float32."""
+    """Uniform numbers in [0, 1) for x: float64 if x has that precision, otherwise float32."""
     dtype = _core.float64 if x.dtype in (_core.float64, _core.int64, _core.int32) else _core.float32
     return ops['uniform'](x.shape, 0.0, 1.0, dtype, x.device, generator)
 
@@ -88,7 +88,7 @@ class InPlace:
     subtract_ = sub_
 
     def fill_diagonal_(self: Any, fill_value, wrap=False):
-        """Writes one value on the diagonal; wrap: again and again down a matrix of more rows than columns."""
+        """Writes one value on the diagonal; wrap: repeatedly, down a matrix that has more rows than columns."""
         if self.ndim < 2 or self.ndim > 2 and len(set(self.shape)) > 1:
             raise InvalidArgumentError(f'[fill_diagonal_] needs a matrix, or more dimensions of one size, not shape {self.shape}')
         at = [ops['reshape'](ops['arange'](0, n, 1, _core.int64, self.device), (n,) + (1,) * (self.ndim - 1 - d)) for d, n in enumerate(self.shape)]
@@ -102,14 +102,14 @@ class InPlace:
         return self.masked_fill_(mask, fill_value)
 
     def polygamma_(self: Any, n):
-        """polygamma(), written into the tensor."""
+        """Writes polygamma() into the tensor."""
         return written(self, source_of(self).polygamma(n), 'polygamma_')
 
     def masked_fill_(self: Any, mask, value):
         """Writes one value where mask is true."""
         return written(self, tenon.torch.masked_fill(source_of(self), mask, value), 'masked_fill_')
 
-    # Random numbers: formulas over uniform ones, by inversion of the distribution.
+    # Random numbers: formulas of uniform ones that invert the distribution.
 
     def uniform_(self: Any, *bounds, generator=None, **named):
         """Uniform numbers from 0 to 1: uniform_(from, to)."""
@@ -123,7 +123,7 @@ class InPlace:
         return _drawn(self, 'uniform_', _draw(self, generator) * (high - low) + low)
 
     def normal_(self: Any, mean=0.0, std=1.0, *, generator=None):
-        """Normal numbers."""
+        """Normally distributed numbers."""
         if std < 0:
             raise InvalidArgumentError(f'[normal_] std is {std}, must not be negative')
         if self.dtype in _DRAWN:
@@ -131,23 +131,23 @@ class InPlace:
         return _copy(self, tenon.torch.randn(self.shape, dtype=self.dtype, device=self.device, generator=generator) * std + mean)
 
     def exponential_(self: Any, lambd=1, *, generator=None):
-        """Numbers of density λ exp(-λx)."""
+        """Numbers with density λ exp(-λx)."""
         _positive('exponential_', 'lambd', lambd)
         return _drawn(self, 'exponential_', ops['log1p'](-_draw(self, generator)) / -lambd)
 
     def cauchy_(self: Any, median=0, sigma=1, *, generator=None):
-        """Numbers of density σ / (π ((x - median)² + σ²))."""
+        """Numbers with density σ / (π ((x - median)² + σ²))."""
         _positive('cauchy_', 'sigma', sigma)
         return _drawn(self, 'cauchy_', ops['tan']((_draw(self, generator) - 0.5) * math.pi) * sigma + median)
 
     def log_normal_(self: Any, mean=1, std=2, *, generator=None):
-        """Numbers whose logarithms are normal."""
+        """Numbers whose logarithms are normally distributed."""
         _positive('log_normal_', 'std', std)
         draw = tenon.torch.randn(self.shape, dtype=_core.float64 if self.dtype is _core.float64 else _core.float32, device=self.device, generator=generator)
         return _drawn(self, 'log_normal_', ops['exp'](draw * std + mean))
 
     def geometric_(self: Any, p, *, generator=None):
-        """How many trials, each a success with probability p, up to the first success: from 1."""
+        """The number of trials, each a success with probability p, up to and including the first success."""
         if not 0 < p < 1:
             raise InvalidArgumentError(f'[geometric_] p is {p}, must lie between 0 and 1')
         return _copy(self, ops['clamp'](ops['ceil'](ops['log1p'](-_draw(self, generator)) / math.log1p(-p)), 1, None))
@@ -162,7 +162,8 @@ class InPlace:
         return _copy(self, _draw(self, generator) < p)
 
     def random_(self: Any, *bounds, generator=None, **named):
-        """Integers: random_(to) from 0 to to - 1, random_(from, to) from from to to - 1; of all that the dtype holds exactly unless told."""
+        """Integers: random_(to) from 0 to to - 1, random_(from, to) from from to to - 1; by default all that the dtype represents
+        exactly."""
         if len(bounds) == 1 and not named:
             bounds = 0, bounds[0]
         low, high = _bounds('random_', bounds, named, (0, None))
@@ -171,26 +172,26 @@ class InPlace:
             raise InvalidArgumentError(f'[random_] from {low} to {high}: there is no number')
         return _copy(self, ops['randint'](self.shape, int(low), min(int(high), 2**63 - 1), _core.int64, self.device, generator))
 
-    # Functions of Python, element by element, on the host.
+    # Python functions applied element by element, on the host.
 
     def apply_(self: Any, callable):
-        """Each element replaced by callable(element); slow, on the host."""
+        """Replaces each element by callable(element); slow, on the host."""
         return _each('apply_', self, callable)
 
     def map_(self: Any, tensor, callable):
-        """Each element replaced by callable(element, other element); slow, on the host."""
+        """Replaces each element by callable(element, other element); slow, on the host."""
         return _each('map_', self, callable, tensor)
 
     def map2_(self: Any, tensor1, tensor2, callable):
-        """Each element replaced by callable(element, two other elements); slow, on the host."""
+        """Replaces each element by callable(element, two other elements); slow, on the host."""
         return _each('map2_', self, callable, tensor1, tensor2)
 
 
-_DRAWN = frozenset((_core.float32, _core.float64))  # what the ops that draw write themselves
+_DRAWN = frozenset((_core.float32, _core.float64))  # dtypes that the random ops write directly
 
 
 def _bounds(name, bounds, named, standard):
-    """(from, to) by position or by these names, which are words of Python."""
+    """(from, to), given by position or by these names; from is a keyword of Python."""
     if set(named) - {'from', 'to'} or len(bounds) > 2:
         raise TypeError(f'[{name}] takes from, to and generator')
     given = dict(zip(('from', 'to'), bounds)) | named
@@ -201,7 +202,7 @@ _DIGITS = {'float16': 11, 'bfloat16': 8, 'float32': 24, 'float64': 53}
 
 
 def _most(dtype):
-    """The largest integer up to which a dtype holds every one."""
+    """The largest n such that a dtype represents every integer up to n."""
     if dtype.name in _DIGITS:
         return 2 ** _DIGITS[dtype.name]
     if dtype is _core.bool:

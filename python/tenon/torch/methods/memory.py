@@ -1,4 +1,4 @@
-"""Methods that give a tensor other memory or another shape: the object becomes what the function without the underscore gives."""
+"""Methods that give a tensor other memory or another shape: the object becomes the result of the function without the underscore."""
 import functools
 import math
 from typing import Any
@@ -13,7 +13,7 @@ from ..shape import as_strided, reshape, squeeze, t, transpose, unsqueeze
 
 
 def assigned(x, value, name='data'):
-    """The leaf x with the elements, the shape and the dtype of value; whether it asks for a gradient stays. Without history."""
+    """The leaf x with the elements, shape and dtype of value, without history; whether it requires a gradient stays."""
     check(value, name)
     if _core._inside_vmap():
         raise InvalidArgumentError(f'[{name}] tensors keep their memory within vmap: write the values with x.copy_(values)')
@@ -32,20 +32,20 @@ def assigned(x, value, name='data'):
 
 
 def _without_hooks(x, name):
-    """Hooks belong to the tensor that an object has shown until now."""
+    """Hooks belong to the tensor that an object showed before."""
     if x._has_hooks():
         raise InvalidArgumentError(f'[{name}] a tensor with hooks keeps its memory: remove them first')
 
 
 def _reshaping(function):
-    """The method that gives the tensor the shape of a view of it, which is recorded as the view is."""
+    """The method that gives the tensor the shape of a view of it, which is recorded like the view."""
     name = function.__name__ + '_'
 
     @functools.wraps(function)
     def method(self: Any, *args, **kwargs):
         if not self.is_leaf:
             _without_hooks(self, name)
-            with tenon.enable_grad():  # the history goes on in either mode
+            with tenon.enable_grad():  # the history continues in either mode
                 self._become(function(self, *args, **kwargs))
             return self
         if self.requires_grad and tenon.is_grad_enabled():
@@ -57,7 +57,7 @@ def _reshaping(function):
 
 
 def _resized(name, x, shape):
-    """x in another shape: the same memory where its elements suffice, otherwise new memory, whose other elements are 0."""
+    """x in another shape: the same memory if it suffices, otherwise new memory, where new elements are 0."""
     if x.requires_grad:
         raise InvalidArgumentError(f'[{name}] a tensor that requires a gradient keeps its size: use reshape')
     if min(shape, default=0) < 0:
@@ -77,14 +77,14 @@ class Memory:
     swapaxes_ = swapdims_ = transpose_
 
     def detach_(self: Any):
-        """Itself without history: a leaf that asks for no gradients."""
+        """Returns itself without history: a leaf that requires no gradient."""
         if not self.is_leaf:
             _without_hooks(self, 'detach_')
             self._become(self.detach())
         return self.requires_grad_(False)
 
     def resize_(self: Any, *sizes, memory_format=None):
-        """Another shape of the same memory, or of new memory where that is too small: the elements stay, others are 0."""
+        """Changes the shape, using the same memory, or new memory if that is too small: elements stay, new ones are 0."""
         return _resized('resize_', self, shape_of(sizes))
 
     def resize_as_(self: Any, the_template, memory_format=None):
@@ -92,7 +92,7 @@ class Memory:
         return _resized('resize_as_', self, check(the_template).shape)
 
     def set_(self: Any, source: Any = None, storage_offset=0, size=None, stride=None):
-        """The memory of source, or a part of it by size and stride."""
+        """Makes this tensor use the memory of source, or a part of it given by size and stride."""
         if source is None:
             source = ops['full']((0,), 0, self.dtype, self.device)
         if check(source, 'set_').dtype is not self.dtype:

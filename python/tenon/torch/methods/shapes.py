@@ -1,4 +1,4 @@
-"""Methods that take their arguments in another way than the function of their name."""
+"""Methods whose arguments differ from those of the function of their name."""
 import functools
 
 import tenon.torch
@@ -13,7 +13,8 @@ from ..shape import adjoint, expand, flip, permute, repeat, squeeze, sum_to_size
 
 
 def _spread(function, name, listed=False):
-    """The function as a method that takes its numbers one by one, as a tuple, or by name; listed: the function takes them as a tuple."""
+    """The function as a method that takes its numbers one by one, as a tuple, or by name; listed: the function takes them as a
+    tuple."""
     others = frozenset(('axis', 'axes')) if name == 'dims' else ()
 
     @functools.wraps(function)
@@ -36,7 +37,7 @@ class Shapes:
     new_empty, new_zeros, new_ones = (_spread(function, 'size') for function in (new_empty, new_zeros, new_ones))
 
     def squeeze(self, *dims, dim=None):
-        """Without dimensions of size 1: all of them, or those named."""
+        """This tensor without its dimensions of size 1: all of them, or those named."""
         return squeeze(self, dim if not dims else dims[0] if len(dims) == 1 else dims)
 
     def split(self, split_size, dim=0):
@@ -52,7 +53,7 @@ class Shapes:
         return tenon.torch.special.polygamma(n, self)
 
     def orgqr(self, input2):
-        """The columns of Q that geqrf() left in self and input2, its tau."""
+        """The columns of the Q that geqrf() left in self, with input2 as its tau."""
         return tenon.torch.linalg.householder_product(self, input2)
 
     H = property(lambda self: _matrix_adjoint(self), doc='A matrix with its dimensions exchanged, and conjugated.')

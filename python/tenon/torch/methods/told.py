@@ -1,12 +1,12 @@
-"""What every method says of arguments that it cannot take."""
+"""The errors of methods for arguments that they cannot take."""
 import functools
 
 from ..._names import both_names
 
 
 def told(function):
-    """The function, which is also called with axis= and keepdims=, and says TypeError of an argument that is no Tensor where it must be."""
-    any_number = function.__code__.co_flags & 0x0C  # *args or **kwargs, whose names it knows itself
+    """The function, which also accepts axis= and keepdims=, and raises TypeError for an argument that is no Tensor but must be one."""
+    any_number = function.__code__.co_flags & 0x0C  # *args or **kwargs; it knows their names itself
     named = function if any_number else both_names(function)
 
     @functools.wraps(function)

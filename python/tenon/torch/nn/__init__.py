@@ -1,4 +1,4 @@
-"""torch.nn: tenon's modules with PyTorch's arguments, and those that are functions of nn.functional."""
+"""torch.nn: tenon's modules with PyTorch's arguments, and modules made from functions of nn.functional."""
 from ...nn.module import Module
 from . import functional, init, modules, parallel, parameter, utils
 from .modules import *
@@ -8,7 +8,7 @@ from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedPara
 from .recurrent import *
 from .transformer import *
 
-# What is not offered, and what to use instead.
+# Names that are not offered, and what to use instead.
 _INSTEAD = {
     'Container': 'it is the older name of Module',
     'quantized': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',

@@ -14,22 +14,23 @@ __all__ = ['MultiheadAttention', 'SDPBackend', 'sdpa_kernel']
 
 
 class SDPBackend(enum.Enum):
-    """Ways to compute scaled_dot_product_attention(); a backend here chooses its own."""
+    """The ways to compute scaled_dot_product_attention(); here the backend chooses its own."""
 
     ERROR, MATH, FLASH_ATTENTION, EFFICIENT_ATTENTION, CUDNN_ATTENTION, OVERRIDEABLE = -1, 0, 1, 2, 3, 4
 
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """A scope that changes nothing: the backend chooses the kernel, whose results agree."""
+    """A scope without effect: the backend chooses the kernel, and all kernels agree."""
     yield
 
 
 class MultiheadAttention(Module):
     """Attention over several parts of embed_dim at a time (Vaswani et al. 2017, section 3.2.2).
 
-    query (L, B, embed_dim), key (S, B, kdim), value (S, B, vdim), (B, L, ...) where batch_first, or without a batch; gives the result
-    and, where need_weights, the weights, (B, L, S) or of each head (B, num_heads, L, S). Masks: see functional.multi_head_attention_forward.
+    query (L, B, embed_dim), key (S, B, kdim), value (S, B, vdim), (B, L, ...) if batch_first, or without a batch; returns the result
+    and, if need_weights, the weights, (B, L, S) or for each head (B, num_heads, L, S). For masks see
+    functional.multi_head_attention_forward.
     """
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,

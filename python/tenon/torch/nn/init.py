@@ -45,7 +45,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
 
 def orthogonal_(tensor, gain=1, generator=None):
-    """A matrix, dimensions behind the first taken as one, whose rows or columns are orthonormal."""
+    """A matrix, with all dimensions after the first merged, whose rows or columns are orthonormal."""
     if tensor.ndim < 2:
         raise InvalidArgumentError(f'[orthogonal_] tensor has rank {tensor.ndim}, must be 2 at least')
     if not tensor.size:
@@ -59,7 +59,7 @@ def orthogonal_(tensor, gain=1, generator=None):
 
 
 def sparse_(tensor, sparsity, std=0.01, generator=None):
-    """Normal values, of which a part `sparsity` of each column is 0."""
+    """Normal values; a share `sparsity` of each column is 0."""
     _check('sparse_', tensor, (2,))
     rows, columns = tensor.shape
     order = ops['argsort'](ops['argsort'](ops['uniform']((rows, columns), 0.0, 1.0, None, tensor.device, generator), 0), 0)
@@ -68,7 +68,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
 
 
 def dirac_(tensor, groups=1):
-    """A convolution that gives back its input: 1 in the middle of the kernel between channels of one number."""
+    """A convolution that returns its input: 1 in the middle of the kernel between channels of the same number."""
     _check('dirac_', tensor, (3, 4, 5))
     if tensor.shape[0] % groups:
         raise InvalidArgumentError(f'[dirac_] {tensor.shape[0]} channels do not divide into {groups} groups')
@@ -80,7 +80,7 @@ def dirac_(tensor, groups=1):
 
 
 def _older(function):
-    """The name without the underscore, which tells the newer one."""
+    """The name without the underscore, whose use points to the newer one."""
     name = function.__name__.removesuffix('_')
 
     @functools.wraps(function)

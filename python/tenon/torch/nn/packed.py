@@ -1,4 +1,4 @@
-"""torch.nn.utils.rnn: sequences of several lengths, packed step by step."""
+"""torch.nn.utils.rnn: sequences of different lengths, packed step by step."""
 import itertools
 from collections import namedtuple
 from typing import Any
@@ -18,12 +18,12 @@ _Fields = namedtuple('PackedSequence', 'data batch_sizes sorted_indices unsorted
 
 
 def runs(sizes):
-    """(steps, rows) of each run of steps with as many rows."""
+    """(steps, rows) of each run of steps that have equally many rows."""
     return [(len(list(steps)), rows) for rows, steps in itertools.groupby(sizes)]
 
 
 def _conjugate(falling):
-    """How many of some falling numbers are above 0, 1, 2, …: batch sizes from lengths, lengths from batch sizes."""
+    """How many of some descending numbers are above 0, 1, 2, …: turns lengths into batch sizes and back."""
     found = []
     for i in range(len(falling), 0, -1):
         found += [i] * (falling[i - 1] - len(found))
@@ -42,9 +42,9 @@ def _converter(dtype):
 
 
 class PackedSequence(_Fields):
-    """The rows of all sequences, step by step, longest sequence first: data (rows, ...), and how many rows each step has.
+    """The rows of all sequences, step by step, longest sequence first: data (rows, ...), and the number of rows in each step.
 
-    sorted_indices puts a batch into this order, unsorted_indices back into its own; both None where it has it already.
+    sorted_indices puts a batch into this order, unsorted_indices restores its own; both are None if it already has this order.
     """
 
     __slots__ = ()
@@ -61,7 +61,7 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs):
-        """With data on a device or of a dtype; itself where it is already."""
+        """With data on a device or in a dtype; itself if it already is."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -73,7 +73,7 @@ class PackedSequence(_Fields):
         return self.to('cpu')
 
     def cuda(self, *args, **kwargs):
-        """On the first CUDA device, or the one that is named."""
+        """On the first CUDA device, or the one named."""
         return self.to(*(args or ('cuda',)), **kwargs)
 
     byte, char, half = (_converter(each) for each in (_core.uint8, _core.int8, _core.float16))
@@ -82,20 +82,20 @@ class PackedSequence(_Fields):
 
     @property
     def is_cuda(self):
-        """Whether data lies on a CUDA device."""
+        """Whether data is on a CUDA device."""
         return self.data.device.type == 'cuda'
 
     def pin_memory(self):
-        """Itself: host memory needs no pinning here."""
+        """Returns itself: host memory needs no pinning here."""
         return self
 
     def is_pinned(self):
-        """False: host memory is not pinned here."""
+        """Always False: host memory is not pinned here."""
         return False
 
 
 def invert_permutation(permutation):
-    """Where each entry of a permutation has gone; None for None."""
+    """The inverse of a permutation; None for None."""
     if permutation is None:
         return None
     return ops['scatter'](ops['full_like'](permutation, 0), 0, permutation,
@@ -108,9 +108,9 @@ def _whole(lengths):
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
-    """A PackedSequence of the sequences in input (T, B, ...), or (B, T, ...) where batch_first, of which lengths tell how long each is.
+    """A PackedSequence of the sequences in input (T, B, ...), or (B, T, ...) if batch_first, with the given lengths.
 
-    enforce_sorted=False sorts them; otherwise lengths must fall, or stay.
+    enforce_sorted=False sorts them; otherwise lengths must not increase.
     """
     if isinstance(lengths, Tensor) and (lengths.device.type != 'cpu' or lengths.ndim != 1):
         raise RuntimeError(f'[pack_padded_sequence] lengths must be one row on the host, not {lengths.shape} on {lengths.device}')
@@ -139,7 +139,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
-    """(sequences padded to one length, their lengths): (T, B, ...), or (B, T, ...) where batch_first."""
+    """(sequences padded to one length, their lengths): (T, B, ...), or (B, T, ...) if batch_first."""
     data, sizes = sequence.data, sequence.batch_sizes.tolist()
     missing = 0 if total_length is None else total_length - len(sizes)
     if missing < 0:
@@ -155,7 +155,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
 
 
 def _padded(x, dim, size, value, front=False):
-    """x with a dimension filled up to a size, behind or in front."""
+    """x with a dimension padded to a size, at the end or at the start."""
     missing = size - x.shape[dim]
     if not missing:
         return x
@@ -164,7 +164,7 @@ def _padded(x, dim, size, value, front=False):
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side='right'):
-    """Sequences (Tᵢ, ...) padded to the longest: (T, B, ...), or (B, T, ...) where batch_first."""
+    """Sequences (Tᵢ, ...) padded to the longest: (T, B, ...), or (B, T, ...) if batch_first."""
     if padding_side not in ('left', 'right'):
         raise RuntimeError(f"[pad_sequence] padding_side must be 'left' or 'right', not {padding_side!r}")
     if not hasattr(sequences, '__iter__'):
@@ -177,7 +177,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side='
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
-    """The sequences of a padded batch, each as long as lengths tell."""
+    """The sequences of a padded batch, each cut to its length."""
     dim = 0 if batch_first else 1
     return [ops['slice'](ops['select'](padded_sequences, dim, i), 0, 0, length) for i, length in enumerate(_whole(lengths))]
 

@@ -6,7 +6,7 @@ __all__ = ['DataParallel']
 
 
 class DataParallel(Module):
-    """A module within a module, as PyTorch wraps it for several devices; here one device computes, that of the parameters."""
+    """A module inside another, as PyTorch wraps it for several devices; here a single device computes, that of the parameters."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()

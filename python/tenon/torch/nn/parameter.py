@@ -1,4 +1,4 @@
-"""Parameters, and those whose shape the first input tells."""
+"""Parameters, including those whose shape the first input determines."""
 from typing import Any
 
 import tenon
@@ -11,18 +11,18 @@ __all__ = ['Buffer', 'Parameter', 'UninitializedBuffer', 'UninitializedParameter
 
 
 def is_lazy(x):
-    """Whether a parameter or buffer waits for its shape."""
+    """Whether a parameter or buffer still waits for its shape."""
     return isinstance(x, _Waiting)
 
 
 class _Waiting(Tensor):
-    """A tensor without a shape, which materialize() gives it: a parameter stays this object, a buffer is another one in its module."""
+    """A tensor without a shape until materialize(): a parameter stays this object, a buffer is replaced in its module."""
 
     _owner: Any = None  # (module, name) while a module infers its shapes
 
     @property
     def shape(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Not known yet."""
+        """Not yet known."""
         raise RuntimeError(f'[{type(self).__name__}] has no shape yet: call the module once, or materialize(shape)')
 
     size: Any = shape
@@ -31,7 +31,7 @@ class _Waiting(Tensor):
         raise NotImplementedError
 
     def materialize(self, shape, device=None, dtype=None):
-        """The tensor of a shape that this one becomes, or that takes its place; the values are not determined."""
+        """Makes the tensor of a shape, which this one becomes or which replaces it; its values are undefined."""
         made = self._made(tenon.empty(tuple(shape), dtype=dtype or self.dtype, device=device or self.device))
         if self._owner is not None:
             module, name = self._owner
@@ -62,7 +62,7 @@ def _nothing(device, dtype):
 
 
 class UninitializedParameter(_Waiting, Parameter):  # pyright: ignore[reportIncompatibleVariableOverride]
-    """A Parameter whose shape the first input tells, as those of lazy modules."""
+    """A Parameter whose shape the first input determines, as in lazy modules."""
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
         return Parameter.__new__(cls, _nothing(device, dtype), requires_grad)
@@ -77,7 +77,7 @@ class UninitializedParameter(_Waiting, Parameter):  # pyright: ignore[reportInco
 
 
 class UninitializedBuffer(_Waiting):
-    """A buffer whose shape the first input tells, as those of lazy modules."""
+    """A buffer whose shape the first input determines, as in lazy modules."""
 
     def __new__(cls, requires_grad=False, device=None, dtype=None):
         return Tensor.__new__(cls, _nothing(device, dtype))

@@ -21,20 +21,20 @@ def _check_nonlinearity(name, nonlinearity):
 
 
 class _Recurrent(Module):
-    """What layers and cells share: how parameters begin, and checks of dtypes."""
+    """What layers and cells share: initial parameters, and checks of dtypes."""
 
     input_size: int
     hidden_size: int
     weight_ih: Parameter
 
     def _add(self, shapes, device, dtype):
-        """Parameters of these names and shapes; None where there is no shape."""
+        """Adds parameters with these names and shapes; None if there is no shape."""
         dtype, device = defaults.settle(dtype, device)
         for name, shape in shapes.items():
             self.register_parameter(name, None if shape is None else Parameter(ops['full'](shape, 0.0, dtype, device)))
 
     def reset_parameters(self):
-        """Uniform numbers up to 1 / √hidden_size."""
+        """Draws uniform numbers up to 1 / √hidden_size."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0
         with tenon.no_grad():
             for parameter in self.parameters():
@@ -52,7 +52,7 @@ class _Recurrent(Module):
             raise InvalidArgumentError(f'[{name}] input is {x.dtype}, the weights are {weight.dtype}: cast one of them with to()')
 
     def _check_states(self, state, shapes, dtype):
-        """state: one tensor or a tuple of them; returns a list."""
+        """Checks state, one tensor or a tuple of them; returns a list."""
         name = type(self).__name__
         state = [state] if len(shapes) == 1 else list(state) if isinstance(state, (tuple, list)) else []
         if len(state) != len(shapes) or not all(isinstance(each, Tensor) for each in state):
@@ -64,10 +64,10 @@ class _Recurrent(Module):
 
 
 class RNNBase(_Recurrent):
-    """What RNN, LSTM and GRU are: layers of one or two directions over a sequence.
+    """The base of RNN, LSTM and GRU: layers of one or two directions over a sequence.
 
-    Input (T, B, input_size), (B, T, input_size) where batch_first, (T, input_size), or a PackedSequence; results alike, of hidden_size
-    (or proj_size) a direction. States are (num_layers · directions, B, size), layer by layer.
+    Input is (T, B, input_size), (B, T, input_size) if batch_first, (T, input_size), or a PackedSequence; results have the same form,
+    with hidden_size (or proj_size) for each direction. States are (num_layers · directions, B, size), layer by layer.
     """
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
@@ -111,21 +111,21 @@ class RNNBase(_Recurrent):
 
     @property
     def _keys(self):
-        """Names of the parameters of one direction of a layer, without its suffix."""
+        """The names of the parameters of one direction of a layer, without its suffix."""
         return [key for key in Weights._fields if (self.bias or key[:4] != 'bias') and (self.proj_size or key != 'weight_hr')]
 
     def _suffixes(self, layer):
-        """The ends of the names of a layer's parameters, one for each direction."""
+        """The suffixes of the names of a layer's parameters, one for each direction."""
         return [f'_l{layer}{end}' for end in ('', '_reverse')[:self._directions]]
 
     @property
     def _all_weights(self):
-        """Names of the parameters of each layer and direction, in a list each."""
+        """The names of the parameters of each layer and direction, one list each."""
         return [[key + suffix for key in self._keys] for layer in range(self.num_layers) for suffix in self._suffixes(layer)]
 
     @property
     def all_weights(self):
-        """The parameters of each layer and direction, in a list each."""
+        """The parameters of each layer and direction, one list each."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     @property
@@ -137,7 +137,7 @@ class RNNBase(_Recurrent):
         return [getattr(self, name) for name in self._flat_weights_names]
 
     def flatten_parameters(self):
-        """Does nothing: weights need no common memory here."""
+        """Does nothing: weights need no shared memory here."""
 
     def forward(self, input, hx=None):
         if isinstance(input, PackedSequence):
@@ -177,7 +177,7 @@ class RNNBase(_Recurrent):
         return layers(self.mode, x, sizes, state, weights, self.bidirectional, self.dropout, self.training)
 
     def _first_state(self, hx, x, batch, single=False):
-        """Tensors of state (layers · directions, batch, size); zeros where hx is None."""
+        """Tensors of state (layers · directions, batch, size); zeros if hx is None."""
         lead = (self.num_layers * self._directions, batch)
         shapes = [(*lead, self.proj_size or self.hidden_size), (*lead, self.hidden_size)][:MODES[self.mode].states]
         if hx is None:
@@ -204,7 +204,7 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory; its state is (h, c), its gates lie in the order input, forget, cell, output."""
+    """Long short-term memory; its state is (h, c), and its gates are in the order input, forget, cell, output."""
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
                  proj_size=0, device=None, dtype=None):
@@ -212,7 +212,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units; gates lie in the order reset, update, new."""
+    """Gated recurrent units; gates are in the order reset, update, new."""
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
                  device=None, dtype=None):
@@ -220,7 +220,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(_Recurrent):
-    """What cells keep: weight_ih (num_chunks · H, input_size), weight_hh (num_chunks · H, H), bias_ih and bias_hh (num_chunks · H,)."""
+    """What cells have: weight_ih (num_chunks · H, input_size), weight_hh (num_chunks · H, H), bias_ih and bias_hh (num_chunks · H,)."""
 
     nonlinearity = 'tanh'
 

@@ -1,8 +1,8 @@
 """What RNN, LSTM and GRU compute over sequences.
 
-Rows lie step by step: as many in each step as there are sequences that long, longest first, so that packed ones waste no work. The
-products of all rows with the input's weights are one product; each step then adds one product of its state. Steps with equally many rows
-are a run; an LSTM's is one op.
+Rows are ordered step by step, longest sequence first; each step has as many rows as there are sequences of that length, so that packed
+ones waste no work. One product multiplies all rows by the input's weights; each step then adds one product of its state. Steps with
+equally many rows form a run; an LSTM's run is one op.
 """
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _linear, _sigmoid, _tanh, _slice = ops['linear'], ops['sigmoid'], ops['tanh'], o
 
 
 class Weights(NamedTuple):
-    """Of one direction of one layer: weight_ih (gates · H, I), weight_hh (gates · H, P), biases (gates · H,), weight_hr (P, H)."""
+    """The weights of one direction of one layer: weight_ih (gates · H, I), weight_hh (gates · H, P), biases (gates · H,), weight_hr
+    (P, H)."""
 
     weight_ih: Tensor
     weight_hh: Tensor
@@ -31,7 +32,7 @@ class Weights(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """How a kind of layer is made; step takes the input's products (B, gates · H), the state, the weights."""
+    """How a kind of layer works; step takes the input's products (B, gates · H), the state and the weights."""
 
     gates: int
     states: int
@@ -43,7 +44,7 @@ def _parts(x, count):
     return [_slice(x, 1, i * size, (i + 1) * size) for i in range(count)]
 
 
-# One step: new state, whose first is the result. ------------------------------------------------------------------------------------
+# One step: the new state, whose first part is the result. ----------------------------------------------------------------------------
 
 def _rnn_step(activation):
     def step(x, state, weights):
@@ -52,7 +53,7 @@ def _rnn_step(activation):
 
 
 def _lstm_step(x, state, weights):
-    """Hochreiter & Schmidhuber 1997 with forget gates (Gers et al. 2000); weight_hr: of the results (Sak et al. 2014)."""
+    """Hochreiter & Schmidhuber 1997 with forget gates (Gers et al. 2000); weight_hr projects the results (Sak et al. 2014)."""
     i, f, g, o = _parts(x + _linear(state[0], weights.weight_hh, weights.bias_hh), 4)
     c = _sigmoid(f) * state[1] + _sigmoid(i) * _tanh(g)
     h = _sigmoid(o) * _tanh(c)
@@ -60,7 +61,7 @@ def _lstm_step(x, state, weights):
 
 
 def _gru_step(x, state, weights):
-    """Cho et al. 2014, the reset gate behind the product as in cuDNN."""
+    """Cho et al. 2014, with the reset gate after the product, as in cuDNN."""
     h = state[0]
     (xr, xz, xn), (hr, hz, hn) = _parts(x, 3), _parts(_linear(h, weights.weight_hh, weights.bias_hh), 3)
     n = _tanh(xn + _sigmoid(xr + hr) * hn)
@@ -124,8 +125,8 @@ def _backward(run, parts, first):
 
 
 def direction(mode, x, sizes, state, weights, reverse=False):
-    """(rows (rows, P), last state [(B, P), ...]) of one direction of one layer over x (rows, I), sizes[t] of which are step t's."""
-    if mode != 'GRU' and weights.bias_hh is not None:  # both biases are only added: once
+    """(rows (rows, P), last state [(B, P), ...]) of one direction of one layer over x (rows, I), of which sizes[t] belong to step t."""
+    if mode != 'GRU' and weights.bias_hh is not None:  # both biases are only added, so once suffices
         weights = weights._replace(bias_ih=weights.bias_ih + weights.bias_hh, bias_hh=None)
     products, step = _linear(x, weights.weight_ih, weights.bias_ih), MODES[mode].step
     shapes = runs(sizes)
@@ -142,7 +143,7 @@ def direction(mode, x, sizes, state, weights, reverse=False):
 
 
 def layers(mode, x, sizes, state, weights, bidirectional=False, dropout=0.0, training=False):
-    """(rows of the last layer, last state) over x (rows, I), of whose rows sizes[t] are step t's.
+    """(rows of the last layer, last state) over x (rows, I), of which sizes[t] rows belong to step t.
 
     state: tensors (layers · directions, B, size); weights: a Weights for each layer and direction.
     """

@@ -30,7 +30,7 @@ def _copies(layer, count):
 
 
 def _is_causal(mask, is_causal, size):
-    """Whether a mask forbids what comes later and nothing else, where the caller does not tell."""
+    """Whether a mask forbids exactly what comes later, if the caller does not say."""
     if is_causal is not None:
         return bool(is_causal)
     if mask is None or mask.shape != (size, size):
@@ -42,7 +42,7 @@ def _is_causal(mask, is_causal, size):
 
 
 def _add_and_norm(norm, x, branch):
-    """norm(x + branch), and the sum: one op where the norm is a plain one."""
+    """norm(x + branch), and the sum: a single op if the norm is a plain one."""
     if type(norm) is not LayerNorm or norm._hooked or x.shape != branch.shape:
         total = x + branch
         return norm(total), total
@@ -51,7 +51,7 @@ def _add_and_norm(norm, x, branch):
 
 
 class _Layer(Module):
-    """What both layers share: attention to themselves, the feed-forward part, norms before or behind each part."""
+    """What both layers share: self-attention, the feed-forward part, and norms before or after each part."""
 
     self_attn: Any
     multihead_attn: Any
@@ -95,7 +95,7 @@ class _Layer(Module):
         return x + branch
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        """Attention of x to itself; subclasses may replace it, as the other blocks."""
+        """Attention of x to itself; subclasses may replace it and the other blocks."""
         found = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal)
         return self.dropout1(found[0])
 
@@ -111,7 +111,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself and a feed-forward part; src (S, B, d_model), (B, S, d_model) where batch_first, or (S, d_model)."""
+    """Self-attention of a sequence and a feed-forward part; src (S, B, d_model), (B, S, d_model) if batch_first, or (S, d_model)."""
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         return self._with(src, [(self.norm1, lambda x: self._sa_block(x, src_mask, src_key_padding_mask, is_causal)),
@@ -119,7 +119,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """An encoder's layer that also attends to memory, an encoder's result."""
+    """An encoder layer that also attends to memory, the encoder's result."""
 
     _attentions = ('self_attn', 'multihead_attn')
 
@@ -132,7 +132,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """num_layers copies of an encoder's layer, one behind the other, and a norm where it is given."""
+    """num_layers copies of an encoder layer in sequence, and a norm if given."""
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
         super().__init__()
@@ -148,7 +148,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """num_layers copies of a decoder's layer, one behind the other, and a norm where it is given."""
+    """num_layers copies of a decoder layer in sequence, and a norm if given."""
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
@@ -165,7 +165,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder of src and a decoder of tgt that attends to it."""
+    """An encoder for src, and a decoder for tgt that attends to the encoder's result."""
 
     def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
                  activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False, norm_first=False,
@@ -202,5 +202,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
-        """0 where a place may look, -inf for what comes later: (sz, sz)."""
+        """0 where a position may look, -inf for later ones: (sz, sz)."""
         return ops['triu'](ops['full']((sz, sz), -math.inf, dtype or defaults.dtype, device), 1)

@@ -1,4 +1,4 @@
-"""Adam and its kin."""
+"""Adam and its variants."""
 import math
 from typing import NoReturn
 
@@ -19,7 +19,7 @@ class Adam(Optimizer):
         super().__init__(params, {'lr': lr, 'betas': betas, 'eps': eps, 'weight_decay': weight_decay, 'amsgrad': amsgrad,
                                   'maximize': maximize, 'foreach': foreach, 'capturable': capturable, 'differentiable': differentiable,
                                   'fused': fused, 'decoupled_weight_decay': decoupled_weight_decay})
-        self._clocks: dict[tuple, Clock] = {}  # of captured steps
+        self._clocks: dict[tuple, Clock] = {}  # for captured steps
         tell(self)
 
     def _first_state(self, group, x):
@@ -33,7 +33,7 @@ class Adam(Optimizer):
 
     def _before_capture(self, device):
         """A clock for each list of parameters that a captured step may update together."""
-        if captured() is None:  # else the capture will be refused
+        if captured() is None:  # otherwise the capture will be refused
             alike = {(id(group), x.dtype.name, self.state[x]['step']) for group in self.param_groups for x in group['params']
                      if x in self.state and str(x.device) == str(device)}
             self._clocks = {key: Clock(device) for key in alike}
@@ -74,7 +74,7 @@ class AdamW(Adam):
 
 
 def _averaged(state, grad, betas):
-    """The running means of gradients and of their squares, with grad in them."""
+    """The running means of gradients and of their squares, updated with grad."""
     first, second = state['exp_avg'], state['exp_avg_sq']
     first.mul_(betas[0]).add_(grad * (1 - betas[0]))
     second.mul_(betas[1]).add_(grad * grad * (1 - betas[1]))
@@ -128,7 +128,7 @@ class NAdam(Optimizer):
 
 
 class RAdam(Optimizer):
-    """Adam that adapts only when enough gradients tell their variance (Liu et al. 2020, algorithm 2)."""
+    """Adam that adapts only once enough gradients determine their variance (Liu et al. 2020, algorithm 2)."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False):

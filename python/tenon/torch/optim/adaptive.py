@@ -15,7 +15,7 @@ class Adagrad(Optimizer):
         super().__init__(params, {'lr': lr, 'lr_decay': lr_decay, 'eps': eps, 'weight_decay': weight_decay,
                                   'initial_accumulator_value': initial_accumulator_value, 'foreach': foreach, 'maximize': maximize,
                                   'differentiable': differentiable, 'fused': fused})
-        for group in self.param_groups:  # PyTorch's state is there from the start
+        for group in self.param_groups:  # PyTorch's state exists from the start
             for x in group['params']:
                 self.state[x].update(self._first_state(group, x))
 
@@ -28,7 +28,7 @@ class Adagrad(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """Divides by a running root of the mean square; centered: by a running deviation (Hinton 2012; Graves 2013, eq. 38-45)."""
+    """Divides by a running root of the mean square, or if centered by a running deviation (Hinton 2012; Graves 2013, eq. 38-45)."""
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, foreach=None,
                  maximize=False, differentiable=False):
@@ -48,7 +48,7 @@ class RMSprop(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Steps in units of the parameter: by running means of squares of gradients and of steps (Zeiler 2012, algorithm 1)."""
+    """Steps in units of the parameter, from running means of squared gradients and steps (Zeiler 2012, algorithm 1)."""
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
                  differentiable=False):

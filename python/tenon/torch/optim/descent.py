@@ -6,7 +6,7 @@ _sgd_step = ops['sgd_step']
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum where it is not 0 (Sutskever et al. 2013)."""
+    """Gradient descent, with momentum if it is not 0 (Sutskever et al. 2013)."""
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
                  differentiable=False, fused=None):
@@ -19,7 +19,7 @@ class SGD(Optimizer):
     def _first_state(self, group, x):
         return {}
 
-    def _alike(self, state, x=None):  # PyTorch's state counts no steps
+    def _alike(self, state, x=None):  # PyTorch's state does not count steps
         return state.get('momentum_buffer') is None
 
     def _update(self, group, params, grads, states):
@@ -60,7 +60,7 @@ class ASGD(Optimizer):
 
 
 class Rprop(Optimizer):
-    """Steps by the gradient's sign, each element's longer while it stays (Riedmiller & Braun 1993)."""
+    """Steps by the sign of the gradient; each element's step grows while the sign stays (Riedmiller & Braun 1993)."""
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None, maximize=False,
                  differentiable=False):

@@ -8,7 +8,8 @@ from .optimizer import Optimizer, as_complex, as_real, check
 
 
 class LBFGS(Optimizer):
-    """Takes a closure that computes the loss and its gradients anew, several times a step; all parameters are one group.
+    """Takes a closure that computes the loss and its gradients anew, which it calls several times in a step; all parameters are one
+    group.
 
     line_search_fn='strong_wolfe' searches along each direction (Nocedal & Wright 2006, algorithms 3.5 and 3.6), None takes lr.
     maximize=True ascends.
@@ -27,16 +28,16 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]['params']
 
     def _gradient(self):
-        """All gradients of what is minimised in one vector of real numbers; a complex one counts as two."""
+        """All gradients of the minimised function as one vector of real numbers; a complex number counts as two."""
         found = ops['concat']([_flat(ops['zeros_like'](x) if x.grad is None else x.grad) for x in self._params], 0)
         return -found if self.param_groups[0]['maximize'] else found
 
     def _height(self, loss):
-        """What is minimised: the loss, or its negative."""
+        """The minimised value: the loss, or its negative."""
         return -float(loss) if self.param_groups[0]['maximize'] else float(loss)
 
     def _move(self, places, length, direction):
-        """The parameters to places + length · direction."""
+        """Moves the parameters to places + length · direction."""
         at = 0
         for x, place in zip(self._params, places):
             count = x.numel() * (2 if x.dtype.is_complex else 1)
@@ -50,7 +51,7 @@ class LBFGS(Optimizer):
             return self._step(closure)
 
     def _evaluate(self, closure):
-        """(loss, gradient) where the parameters are."""
+        """(loss, gradient) at the current parameters."""
         loss = self._height(self._loss_of(closure))
         self.state[self._params[0]]['func_evals'] += 1
         return loss, self._gradient()
@@ -93,7 +94,7 @@ class LBFGS(Optimizer):
         return first
 
     def _direction(self, state, gradient, history):
-        """The two loops over kept differences of places and gradients; the first time the gradient alone."""
+        """The two loops over the kept differences of places and gradients; the first time the gradient alone."""
         if state['n_iter'] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
             return -gradient
@@ -124,7 +125,7 @@ def _flat(x):
 
 
 def _shaped(flat, x):
-    """What _flat() gave, in the shape and kind of x."""
+    """The inverse of _flat(), in the shape and kind of x."""
     if not x.dtype.is_complex:
         return ops['reshape'](flat, x.shape)
     return as_complex(ops['reshape'](flat, (*x.shape, 2)))
@@ -139,7 +140,7 @@ def _largest(x):
 
 
 def _cubic_minimum(a, b, low, high):
-    """Between low and high, the minimum of the cubic through two points (place, value, slope); Nocedal & Wright 2006, eq. 3.59."""
+    """The minimum between low and high of the cubic through two points (place, value, slope); Nocedal & Wright 2006, eq. 3.59."""
     (x1, f1, g1), (x2, f2, g2) = sorted((a, b))
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
     square = d1 * d1 - g1 * g2
@@ -150,7 +151,7 @@ def _cubic_minimum(a, b, low, high):
 
 
 def _strong_wolfe(along, direction, t, loss, gradient, slope, c1=1e-4, c2=0.9, tolerance=1e-9, tries=25):
-    """(loss, gradient, length) that satisfy the strong Wolfe conditions, or the best found in so many tries."""
+    """(loss, gradient, length) that satisfy the strong Wolfe conditions, or the best found within the allowed tries."""
     size, start = _largest(direction), (0.0, loss, slope)
     previous, previous_gradient = start, gradient
 
@@ -186,7 +187,7 @@ def _zoom(look, bracket, loss, slope, size, c1, c2, tolerance, tries):
         if (right - left) * size < tolerance:
             break
         t = _cubic_minimum(low, high, left, right)
-        # Too near an end: once more, and it goes a tenth inwards.
+        # Near an end it tries once, and then moves a tenth inwards.
         margin = 0.1 * (right - left)
         if min(right - t, t - left) < margin:
             if stalled or t >= right or t <= left:

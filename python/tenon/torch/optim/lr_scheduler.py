@@ -1,7 +1,7 @@
 """torch.optim.lr_scheduler: rates that change with the steps of training.
 
-As in PyTorch most schedules tell the next rate from the one there is, so that several may act on one optimizer; _closed(), where a
-schedule has it, tells a rate from the number of steps alone, for step(epoch) and SequentialLR.
+As in PyTorch, most schedules compute the next rate from the current one, so that several may act on one optimizer. If a schedule has
+_closed(), it computes a rate from the number of steps alone, for step(epoch) and SequentialLR.
 """
 import math
 import types
@@ -24,7 +24,7 @@ def _check_optimizer(scheduler, optimizer):
 
 
 class LRScheduler:
-    """Sets the rates of an optimizer's groups: a subclass defines get_lr(), the rates for `last_epoch`, and may read group['lr']."""
+    """Sets the rates of an optimizer's groups. A subclass defines get_lr(), the rates for `last_epoch`, which may read group['lr']."""
 
     _closed = None
 
@@ -52,7 +52,7 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch=None):
-        """Goes on by one step, or to a step."""
+        """Advances by one step, or to a given step."""
         _steps.before_schedule(self)
         self._step_count += 1
         if epoch is None:
@@ -72,11 +72,11 @@ class LRScheduler:
         return [group['lr'] * factor for group in self.optimizer.param_groups]
 
     def state_dict(self):
-        """All that the schedule keeps, but the optimizer."""
+        """Everything that the schedule keeps, except the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key != 'optimizer'}
 
     def load_state_dict(self, state_dict):
-        """Goes on where state_dict() was taken."""
+        """Continues where state_dict() was taken."""
         self.__dict__.update(state_dict)
 
 
@@ -95,7 +95,7 @@ class _OfFunctions(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
-        """As of all schedules; of functions only the attributes of objects are kept."""
+        """As for all schedules; of functions only the attributes of objects are kept."""
         plain = {key: value for key, value in super().state_dict().items() if key != 'lr_lambdas'}
         return {**plain, 'lr_lambdas': [None if isinstance(each, types.FunctionType) else dict(each.__dict__) for each in self.lr_lambdas]}
 
@@ -204,7 +204,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """To 0 in total_iters steps, by a power of what is left of them."""
+    """Falls to 0 in total_iters steps, by a power of the remaining share."""
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
@@ -231,7 +231,7 @@ class CosineAnnealingLR(LRScheduler):
             return self._times(1)
         if self._step_count == 1:
             return [self._closed(base) for base in self.base_lrs]
-        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # where the step before was at eta_min
+        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the previous step was at eta_min
             return [group['lr'] + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2 for base, group in zip(self.base_lrs, groups)]
         before, now = (1 + math.cos(math.pi * at / self.T_max) for at in (epoch - 1, epoch))
         return [now / before * (group['lr'] - self.eta_min) + self.eta_min for group in groups]
@@ -241,7 +241,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine to eta_min, which starts anew after T_0 steps, and each time after T_mult as many (Loshchilov & Hutter 2017)."""
+    """Half a cosine to eta_min, restarted after T_0 steps and then each time after T_mult times as many (Loshchilov & Hutter 2017)."""
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         for name, value in (('T_0', T_0), ('T_mult', T_mult)):
@@ -256,7 +256,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2 for base in self.base_lrs]
 
     def step(self, epoch=None):
-        """Goes on by one step, or to an epoch, which may lie between two: step(epoch + batch / batches)."""
+        """Advances by one step, or to an epoch, which may be fractional: step(epoch + batch / batches)."""
         _steps.before_schedule(self)
         self._step_count += 1
         if epoch is None and self.last_epoch >= 0:
@@ -277,7 +277,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after the other; each begins anew at its milestone."""
+    """One schedule after another; each begins anew at its milestone."""
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         if not schedulers or len(milestones) != len(schedulers) - 1:
@@ -285,7 +285,7 @@ class SequentialLR(LRScheduler):
         _check_same('SequentialLR', optimizer, schedulers)
         self.optimizer, self._schedulers, self._milestones = _check_optimizer(self, optimizer), list(schedulers), list(milestones)
         self.last_epoch = last_epoch + 1
-        # Making them has moved the rates: back to where they began.
+        # Creating them has moved the rates, so this puts them back.
         for group in optimizer.param_groups:
             group['lr'] = group['initial_lr']
         for scheduler in schedulers:
@@ -294,7 +294,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = schedulers[0].get_last_lr()
 
     def step(self, epoch=None):
-        """Goes on by one step."""
+        """Advances by one step."""
         _steps.before_schedule(self)
         if epoch is not None:
             raise TypeError('[SequentialLR] step() takes no epoch')
@@ -315,7 +315,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules that all go on at each step."""
+    """Several schedules that all advance at each step."""
 
     def __init__(self, schedulers, optimizer=None):
         if not schedulers:
@@ -326,7 +326,7 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = [float(group['lr']) for group in optimizer.param_groups]
 
     def step(self, epoch=None):
-        """Goes on by one step."""
+        """Advances by one step."""
         _steps.before_schedule(self)
         if epoch is not None:
             raise TypeError('[ChainedScheduler] step() takes no epoch')
@@ -363,7 +363,7 @@ def _load_many(scheduler, state_dict):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times factor when step(metric) has seen nothing better for more than `patience` steps."""
+    """Multiplies by factor when step(metric) has seen no improvement for more than `patience` steps."""
 
     def __init__(self, optimizer, mode='min', factor=0.1, patience=10, threshold=1e-4, threshold_mode='rel', cooldown=0, min_lr=0, eps=1e-8):
         if factor >= 1:
@@ -382,7 +382,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self):
-        """Whether bad epochs do not count yet."""
+        """Whether bad epochs are still ignored."""
         return self.cooldown_counter > 0
 
     def is_better(self, value, best):
@@ -392,7 +392,7 @@ class ReduceLROnPlateau(LRScheduler):
         return value < bound if self.mode == 'min' else value > bound
 
     def step(self, metrics, epoch=None):  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Goes on by one step, at which the metric has a value."""
+        """Advances by one step, for which the metric has a value."""
         _steps.before_schedule(self)
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -412,7 +412,7 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 def _key_of_momentum(name, optimizer):
-    """Which option of the groups is the momentum."""
+    """The option of the groups that is the momentum."""
     key = next((key for key in ('betas', 'momentum') if key in optimizer.defaults), None)
     if key is None:
         raise ValueError(f'[{name}] cycle_momentum=True needs an optimizer with momentum or betas: give cycle_momentum=False')
@@ -439,7 +439,8 @@ _SCALES = {'triangular': ('cycle', lambda self, x: 1.0), 'triangular2': ('cycle'
 
 
 class CyclicLR(LRScheduler):
-    """Up and down between base_lr and max_lr (Smith 2017), momentum the other way; mode says how the height of the cycles falls."""
+    """Up and down between base_lr and max_lr (Smith 2017), with momentum the other way; mode says how the height of the cycles
+    falls."""
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode='triangular', gamma=1.0, scale_fn=None,
                  scale_mode='cycle', cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
@@ -481,7 +482,7 @@ class CyclicLR(LRScheduler):
         return [base + (high - base) * height for base, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self):
-        """As of all schedules; of scale_fn only the attributes of an object are kept."""
+        """As for all schedules; of scale_fn only the attributes of an object are kept."""
         found = super().state_dict()
         if isinstance(self.scale_fn, types.FunctionType):
             found['scale_fn'] = None
@@ -500,7 +501,7 @@ _RATES, _MOMENTA = ('initial_lr', 'max_lr', 'min_lr'), ('max_momentum', 'base_mo
 
 
 class OneCycleLR(LRScheduler):
-    """Up to max_lr and down to almost nothing, once, momentum the other way (Smith & Topin 2019)."""
+    """Once up to max_lr and down to almost nothing, with momentum the other way (Smith & Topin 2019)."""
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy='cos',
                  cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False,
@@ -518,7 +519,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"[OneCycleLR] anneal_strategy must be 'cos' or 'linear', not {anneal_strategy!r}")
         self.total_steps, self.anneal_strategy, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
         up = pct_start * total_steps - 1
-        # Where each phase ends; from and to which of _RATES and of _MOMENTA it goes.
+        # For each phase its end, and the indices of _RATES and _MOMENTA from which and to which it goes.
         self._phases = [(up, 0, 1, 0, 1), (total_steps - 1, 1, 2, 1, 0)]
         if three_phase:
             self._phases = [(up, 0, 1, 0, 1), (2 * up, 1, 0, 1, 0), (total_steps - 1, 0, 2, 0, 0)]

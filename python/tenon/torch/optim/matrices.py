@@ -1,4 +1,4 @@
-"""Adafactor and Muon, which know that parameters are matrices."""
+"""Adafactor and Muon, which treat parameters as matrices."""
 import math
 
 from ..._core import ops
@@ -9,7 +9,7 @@ from .optimizer import Optimizer, check, zeros_like
 
 
 class Adafactor(Optimizer):
-    """Mean squares of matrices as products of their rows' and columns' (Shazeer & Stern 2018, algorithms 4-5)."""
+    """Approximates the mean squares of a matrix by products of those of its rows and columns (Shazeer & Stern 2018, algorithms 4-5)."""
 
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None, maximize=False):
         check('Adafactor', lr=lr, least_0=[('weight_decay', weight_decay), ('eps[0]', eps[0] or 0), ('eps[1]', eps[1])])
@@ -48,7 +48,7 @@ class Adafactor(Optimizer):
 
 
 class Muon(Optimizer):
-    """Momentum whose matrix is made orthogonal by a few steps of Newton and Schulz in bfloat16 (Jordan et al. 2024). For matrices only."""
+    """Momentum made orthogonal by a few Newton-Schulz steps in bfloat16 (Jordan et al. 2024). For matrices only."""
 
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7,
                  ns_steps=5, adjust_lr_fn=None):
@@ -78,7 +78,7 @@ class Muon(Optimizer):
 
 
 def _orthogonal(x, group):
-    """An orthogonal matrix near x, by a polynomial of odd powers that draws singular values towards 1."""
+    """An orthogonal matrix near x, by an odd polynomial that pulls singular values towards 1."""
     a, b, c = group['ns_coefficients']
     wide = x.shape[0] <= x.shape[1]
     x = cast(x, bfloat16) if wide else ops['transpose'](cast(x, bfloat16), 0, 1)

@@ -1,4 +1,4 @@
-"""What every optimizer has: groups of parameters with options of their own, state by parameter, hooks, saving and loading."""
+"""The base of every optimizer: groups of parameters with their own options, state by parameter, hooks, saving and loading."""
 import copy
 import itertools
 from collections import OrderedDict, defaultdict
@@ -10,15 +10,15 @@ from ... import _steps
 from ..._core import Tensor, ops
 from ...nn._hooks import RemovableHandle
 
-# Choices of how a step is computed that change no result; here one way serves all.
+# Options for how a step is computed that change no result; here one way serves all.
 WAYS = {'foreach': None, 'capturable': False, 'differentiable': False}
 
-# State that is a number here, and a float32 tensor where it is saved, as PyTorch's.
+# State that is a number here, but is saved as a float32 tensor, as in PyTorch.
 _SCALARS = {'step': int, 'eta': float, 'mu': float, 'mu_product': float}
 
 
 class Optimizer:
-    """The base of optimizers: a subclass calls __init__(params, defaults) and defines step(), or _update() of parameters alike.
+    """The base of optimizers: a subclass calls __init__(params, defaults) and defines step(), or _update() for matching parameters.
 
     params: parameters, (name, parameter) pairs, or dicts of "params" and options. `param_groups` holds "params" and the options of
     each group, which may be changed between steps; `state` a dict for each parameter.
@@ -68,7 +68,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none=True):
-        """Drops the gradients, or writes zeros into them."""
+        """Drops the gradients, or fills them with zeros."""
         _steps.before_zero_grad()
         for group in self.param_groups:
             for x in group['params']:
@@ -78,7 +78,7 @@ class Optimizer:
                     x.grad = ops['full_like'](x.grad.detach(), 0)
 
     def step(self, closure=None):
-        """One step with the gradients there are. closure, where given, computes the loss and gradients first; its result is returned."""
+        """One step with the current gradients. closure, if given, computes the loss and gradients first; its result is returned."""
         loss = self._loss_of(closure)
         for hook in list(self._hooks['pre'].values()):
             hook(self, (closure,) if closure else (), {})
@@ -104,16 +104,16 @@ class Optimizer:
         return {'step': 0}
 
     def _alike(self, state, x):
-        """Counts a step of parameter x; what its state must share with those that are updated together."""
+        """Counts a step of parameter x; returns what its state must share with those updated together."""
         state['step'] += 1
         return state['step']
 
     def _update(self, group, params, grads, states):
-        """A step of parameters of one dtype and device whose states are alike."""
+        """A step of parameters of one dtype and device whose states match."""
         raise NotImplementedError(f'[{type(self).__name__}] defines neither step() nor _update()')
 
     def _update_complex(self, group, params, grads, states):
-        """_update() of complex parameters: real and imaginary parts are elements of their own, also in the states."""
+        """_update() for complex parameters: real and imaginary parts are separate elements, in the states as well."""
         pairs, parts = [as_real(x) for x in params], [{key: as_real(value) for key, value in state.items()} for state in states]
         self._update(group, pairs, [as_real(x) for x in grads], parts)
         for x, pair, state, part in zip(params, pairs, states, parts):
@@ -121,7 +121,7 @@ class Optimizer:
             state.update((key, as_complex(value) if isinstance(value, Tensor) and value.shape == pair.shape else value) for key, value in part.items())
 
     def _buckets(self, group):
-        """(parameters, gradients, states), alike in dtype, device and number of steps."""
+        """(parameters, gradients, states) that match in dtype, device and number of steps."""
         buckets, maximize = {}, group.get('maximize', False)
         for x in group['params']:
             grad = x.grad
@@ -137,7 +137,8 @@ class Optimizer:
             bucket[2].append(state)
         return buckets.values()
 
-    # What a graph of a training step asks (tenon/_steps.py) -----------------------------------------------------------------------
+    # Called for a graph of a training step (tenon/_steps.py)
+    # -----------------------------------------------------------------------------
 
     def _states(self):
         return [self.state[x] for group in self.param_groups for x in group['params'] if x in self.state]
@@ -172,7 +173,7 @@ class Optimizer:
         return RemovableHandle(self._hooks['pre'], hook)
 
     def register_step_post_hook(self, hook):
-        """Calls hook(optimizer, args, kwargs) behind each step."""
+        """Calls hook(optimizer, args, kwargs) after each step."""
         return RemovableHandle(self._hooks['post'], hook)
 
     def register_state_dict_pre_hook(self, hook, prepend=False):
@@ -180,7 +181,7 @@ class Optimizer:
         return self._registered('state_dict_pre', hook, prepend)
 
     def register_state_dict_post_hook(self, hook, prepend=False):
-        """Calls hook(optimizer, state_dict) behind state_dict(); what it returns, if not None, takes its place."""
+        """Calls hook(optimizer, state_dict) after state_dict(); what it returns, if not None, replaces the result."""
         return self._registered('state_dict_post', hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend=False):
@@ -188,7 +189,7 @@ class Optimizer:
         return self._registered('load_pre', hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend=False):
-        """Calls hook(optimizer) behind load_state_dict()."""
+        """Calls hook(optimizer) after load_state_dict()."""
         return self._registered('load_post', hook, prepend)
 
     def _registered(self, kind, hook, prepend):
@@ -217,7 +218,7 @@ class Optimizer:
         return found
 
     def load_state_dict(self, state_dict):
-        """Takes what state_dict() gave, PyTorch's or ours; state gets the dtypes and devices of the parameters."""
+        """Loads what state_dict() returned, PyTorch's or ours; state gets the dtypes and devices of the parameters."""
         for hook in list(self._hooks['load_pre'].values()):
             state_dict = hook(self, state_dict) or state_dict
         saved = state_dict['param_groups']
@@ -240,7 +241,7 @@ class Optimizer:
             hook(self)
 
     def _is_scalar(self, key):
-        """Whether an entry of the state is one of _SCALARS; the state of an optimizer with a step of its own is its own business."""
+        """Whether an entry of the state is one of _SCALARS. An optimizer with its own step() handles its state itself."""
         return key in _SCALARS and type(self)._update is not Optimizer._update
 
     def _saved(self, key, value):
@@ -268,12 +269,12 @@ def zeros_like(x):
 
 
 def as_real(x) -> Any:
-    """Complex numbers as pairs of real ones in a new last dimension; anything else as it is."""
+    """Complex numbers as pairs of real ones in a new last dimension; anything else unchanged."""
     return ops['stack']([ops['real'](x), ops['imag'](x)], -1) if isinstance(x, Tensor) and x.dtype.is_complex else x
 
 
 def as_complex(pairs):
-    """What as_real() made pairs of."""
+    """The inverse of as_real()."""
     return ops['complex'](*(ops['select'](pairs, -1, part) for part in (0, 1)))
 
 
@@ -288,7 +289,7 @@ def column(states, key):
 
 
 def check(name, *, lr=None, least_0=(), betas=None):
-    """The ranges that most options share; ValueError outside of them."""
+    """Checks the ranges that most options share; raises ValueError outside of them."""
     if lr is not None and not (float(lr) >= 0):
         raise ValueError(f'[{name}] lr is {lr}, must be at least 0')
     for key, value in least_0:
@@ -300,7 +301,7 @@ def check(name, *, lr=None, least_0=(), betas=None):
 
 
 def decayed(group, x, grad):
-    """The gradient with weight decay as in L2 regularisation, or the parameter made smaller where it is decoupled."""
+    """The gradient with weight decay as in L2 regularisation, or, if decoupled, the parameter made smaller."""
     if not group['weight_decay']:
         return grad
     if group.get('decoupled_weight_decay'):

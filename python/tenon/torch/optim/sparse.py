@@ -4,9 +4,10 @@ from .optimizer import Optimizer, check, zeros_like
 
 
 class SparseAdam(Optimizer):
-    """Adam (Kingma & Ba 2015) that leaves rows alone, and their averages, whose gradient is zero: those that a step did not read.
+    """Adam (Kingma & Ba 2015) that leaves rows with a zero gradient alone, and their averages: those that a step did not read.
 
-    Gradients are dense here, as of nn.Embedding(…, sparse=True); a row that was read but has a gradient of zeros is left alone, too.
+    Gradients are dense here, even for nn.Embedding(…, sparse=True), so a row that was read but has a gradient of zeros is left alone
+    too.
     """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
@@ -44,7 +45,7 @@ def _rows(grad):
 
 
 def _moved(average, read, values, share):
-    """The rows of an average, moved towards values by a share, which are written back."""
+    """The rows of an average, moved towards values by a share and written back."""
     before = ops['index_select'](average, 0, read)
     after = before + (values - before) * share
     average[read] = after

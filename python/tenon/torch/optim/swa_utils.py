@@ -1,4 +1,4 @@
-"""torch.optim.swa_utils: averages of a model's weights, and the rate that goes with them (Izmailov et al. 2018)."""
+"""torch.optim.swa_utils: averages of a model's weights, and the schedule that goes with them (Izmailov et al. 2018)."""
 import copy
 import math
 from typing import Any
@@ -47,7 +47,7 @@ def get_swa_multi_avg_fn():
 
 
 class AveragedModel(Module):
-    """A copy of a model whose weights are averages: of all that update_parameters() has seen, or as avg_fn or multi_avg_fn tell."""
+    """A copy of a model whose weights are averages of everything update_parameters() has seen, or follow avg_fn or multi_avg_fn."""
 
     n_averaged: Any
 
@@ -68,7 +68,7 @@ class AveragedModel(Module):
         return [*module.parameters(), *(module.buffers() if self.use_buffers else ())]
 
     def update_parameters(self, model):
-        """Takes the weights of model into the averages; buffers are copied, or averaged with use_buffers."""
+        """Adds the weights of model to the averages; buffers are copied, or averaged with use_buffers."""
         own, other = self._averaged(self.module), self._averaged(model)
         with tenon.no_grad():
             if not self.n_averaged.item():
@@ -101,7 +101,7 @@ def update_bn(loader, model, device=None):
 
 
 class SWALR(LRScheduler):
-    """From the rate there is to swa_lr in anneal_epochs steps, by a cosine or a line."""
+    """From the current rate to swa_lr in anneal_epochs steps, along a cosine or a line."""
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy='cos', last_epoch=-1):
         if anneal_strategy not in ('cos', 'linear'):
@@ -117,7 +117,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step):
-        """How much of the way is done, 0 to 1, after so many steps."""
+        """The share of the way, 0 to 1, that is done after that many steps."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self.anneal_strategy == 'linear' else (1 - math.cos(math.pi * t)) / 2
 
@@ -128,7 +128,7 @@ class SWALR(LRScheduler):
             if not self.anneal_epochs:
                 step = max(1, step)
             before = self._share(max(0, step - 1))
-            # Where the way began, from where it is now.
+            # Where the way began, computed from the current rate.
             start = group['swa_lr'] if before == 1 else (group['lr'] - before * group['swa_lr']) / (1 - before)
             share = self._share(step)
             found.append(group['swa_lr'] * share + start * (1 - share))

@@ -1,4 +1,5 @@
-"""torch.sparse: tensors by coordinates (COO) and compressed rows or columns (CSR, CSC), over dense ones; gradients as of any function."""
+"""torch.sparse: tensors by coordinates (COO) and compressed rows or columns (CSR, CSC), over dense ones, with gradients as for any
+function."""
 from ... import _core
 from .._common import absent
 from . import reductions
@@ -27,7 +28,7 @@ LongTensor, IntTensor = _of_dtype('LongTensor', _core.int64), _of_dtype('IntTens
 
 
 class check_sparse_tensor_invariants:
-    """Changes nothing: indices are always checked."""
+    """Has no effect: indices are always checked."""
 
     def __init__(self, enable=True):
         self.enabled = enable
@@ -44,7 +45,7 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def enable():
-        """Nothing to do."""
+        """Does nothing."""
 
     @staticmethod
     def disable():

@@ -1,4 +1,4 @@
-"""Compressed rows or columns of a matrix: where each begins, the other index of each element, and its value."""
+"""Matrices by compressed rows or columns: where each begins, and for each element its other index and its value."""
 from ... import _core
 from ..._core import ops
 from ..._errors import InvalidArgumentError
@@ -79,7 +79,7 @@ class CompressedTensor(SparseTensor):
         return self.to_sparse_coo().to_dense(dtype)
 
     def transposed(self, dim0, dim1):
-        """Rows as columns: the same numbers in the other layout."""
+        """Rows become columns: the same numbers in the other layout."""
         if dim0 == dim1:
             return self
         other = 'torch.sparse_csc' if self.by_rows else 'torch.sparse_csr'

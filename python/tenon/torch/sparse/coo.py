@@ -1,4 +1,4 @@
-"""Coordinates: for each stored element its indices, one row for each sparse dimension, and its value, which may be a dense tensor."""
+"""Coordinates: each stored element has its indices, one row for each sparse dimension, and its value, which may be a dense tensor."""
 import math
 from typing import Any
 
@@ -11,7 +11,7 @@ from .tensor import SparseTensor, computes, is_sparse
 
 
 class CooTensor(SparseTensor):
-    """indices (sparse dimensions, n), values (n, …dense dimensions), shape. Not coalesced: an element may come several times."""
+    """indices (sparse dimensions, n), values (n, …dense dimensions), shape. If not coalesced, an element may occur several times."""
 
     layout, is_sparse = 'torch.sparse_coo', True
 
@@ -58,7 +58,7 @@ class CooTensor(SparseTensor):
         return self._data.ndim - 1
 
     def coalesce(self):
-        """Each element once, in order; values of the same indices are summed."""
+        """Each element once, in order; values with the same indices are summed."""
         if self._coalesced or self._nnz() < 1:
             return CooTensor(self._places, self._data, self.shape, True)
         places, inverse = flat_indices(self), None
@@ -68,7 +68,7 @@ class CooTensor(SparseTensor):
         return CooTensor(rows_of(places, self.shape[:self.sparse_dim()]), ops['index_add'](zeros, 0, inverse, self._data), self.shape, True)
 
     def _gradient(self, values):
-        """An element that comes several times has one gradient."""
+        """An element that occurs several times has one gradient."""
         if self._coalesced or not self._nnz():
             return self._with(values)
         found = ops['unique'](flat_indices(self))
@@ -97,7 +97,7 @@ class CooTensor(SparseTensor):
 
 
 def flat_indices(x):
-    """One index for each stored element, in the sparse dimensions as one."""
+    """One index for each stored element, counted over all sparse dimensions."""
     place = None
     for size, row in zip(x.shape, x._places):
         place = row if place is None else place * size + row
@@ -105,7 +105,7 @@ def flat_indices(x):
 
 
 def rows_of(places, sizes):
-    """The other way round: a row for each dimension."""
+    """The inverse: a row of indices for each dimension."""
     rows = []
     for size in reversed(sizes):
         rows.append(places % size)
@@ -115,7 +115,7 @@ def rows_of(places, sizes):
 
 def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, device=None, pin_memory=False, requires_grad=False,
                       check_invariants=None, is_coalesced=None):
-    """A sparse tensor of indices (dimensions, n) and values (n, …); without a size the smallest that holds them.
+    """A sparse tensor of indices (dimensions, n) and values (n, …); without a size it gets the smallest that holds them.
 
     >>> import tenon.torch as torch
     >>> (torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)) @ torch.ones(2, 1)).tolist()
@@ -155,7 +155,7 @@ def _size(indices, values):
 
 
 def to_sparse(x, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The elements of a dense tensor that are not 0, by coordinates in the first `sparse_dim` dimensions, or in another layout."""
+    """The nonzero elements of a dense tensor, by coordinates in the first `sparse_dim` dimensions, or in another layout."""
     if layout in ('torch.sparse_csr', 'torch.sparse_csc'):
         from .compressed import compressed
         return compressed(to_sparse(x), layout)
@@ -183,13 +183,13 @@ def _coo(x: Any) -> Any:
 
 
 def _as(x, like):
-    """A tensor by coordinates in the layout of another."""
+    """A tensor by coordinates, in the layout of another."""
     return x if like.is_sparse else x.to_sparse(layout=like.layout)
 
 
 @computes('add')
 def add(input, other, *, alpha=1, out=None):
-    """Sparse and sparse give sparse; dense and sparse dense."""
+    """Two sparse tensors give a sparse one; a dense and a sparse one give a dense one."""
     if isinstance(input, Tensor):
         return input + other.to_dense() * alpha if alpha != 1 else input + other.to_dense()
     if not is_sparse(other):
@@ -211,7 +211,7 @@ def sub(input, other, *, alpha=1, out=None):
 
 
 def _stored(name, x, dense, compute):
-    """compute(values, the elements of a dense tensor where x stores some)."""
+    """compute(values, the elements of a dense tensor at the places that x stores)."""
     if tuple(dense.shape) != tuple(x.shape):
         dense = ops['expand'](dense, x.shape)
     coo = _coo(x)
@@ -221,7 +221,7 @@ def _stored(name, x, dense, compute):
 
 
 def masked(dense, mask):
-    """The elements of a dense tensor where a sparse one stores some."""
+    """The elements of a dense tensor at the places that a sparse one stores."""
     if not is_sparse(mask):
         raise TypeError('[sparse_mask] the mask must be a sparse tensor')
     if tuple(dense.shape) != mask.shape:
@@ -231,7 +231,7 @@ def masked(dense, mask):
 
 @computes('mul')
 def mul(input: Any, other: Any, *, out=None):
-    """By a number, or element by element; what is 0 in one is 0."""
+    """Multiplies by a number, or element by element; what is 0 in one operand is 0 in the result."""
     if not is_sparse(input):
         input, other = other, input
     if isinstance(other, Tensor) and other.ndim:

@@ -1,4 +1,4 @@
-"""Products of sparse matrices: by gathering rows of the other operand and adding them where they belong."""
+"""Products of sparse matrices: gather rows of the other operand and add them where they belong."""
 from ... import _core
 from ..._core import Tensor, ops
 from ..._errors import DtypeError, InvalidArgumentError
@@ -44,7 +44,7 @@ def _sparse_by_sparse(a, b):
 
 @computes('mm', 'spmm', 'matmul')
 def mm(input, mat2, reduce=None, *, out=None):
-    """The product of two matrices, or of a matrix and a vector; sparse where both are."""
+    """The product of two matrices, or of a matrix and a vector; sparse if both are."""
     if not is_sparse(mat2):
         if mat2.ndim == 1:
             return mv(input, mat2)
@@ -85,7 +85,7 @@ def addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
-    """alpha · mat1 mat2 where the sparse input has elements, plus beta · input."""
+    """alpha · mat1 mat2 at the places that the sparse input stores, plus beta · input."""
     if not is_sparse(input):
         raise TypeError('[sparse.sampled_addmm] input must be sparse')
     x = _coo(input)

@@ -1,4 +1,4 @@
-"""Sums of sparse tensors, and softmax over the elements that are stored."""
+"""Sums of sparse tensors, and softmax over stored elements."""
 import math
 
 from ..._core import ops
@@ -9,7 +9,8 @@ from .tensor import computes
 
 @computes('sum')
 def sum(input, dim=None, dtype=None, keepdim=False):
-    """Of all elements as a dense number; over some dimensions as a sparse tensor, or a dense one where no sparse dimension is left."""
+    """The sum of all elements as a dense number; over some dimensions a sparse tensor, or a dense one if no sparse dimension is
+    left."""
     x = _coo(input)
     if dtype is not None:
         x = x._with(cast(x._data, dtype))
@@ -29,7 +30,7 @@ def sum(input, dim=None, dtype=None, keepdim=False):
 
 
 def _grouped(x, dim):
-    """(which elements differ in dimension dim alone, how many such groups there may be)."""
+    """(which elements differ only in dimension dim, how many such groups there may be)."""
     kept = [d for d in range(x.sparse_dim()) if d != dim]
     sizes = [x.shape[d] for d in kept]
     if not kept:
@@ -57,7 +58,7 @@ def _softmax(input, dim, dtype, log):
 
 @computes('softmax')
 def softmax(input, dim, *, dtype=None):
-    """Over the stored elements along a dimension; the others count as -inf."""
+    """softmax() of the stored elements along a dimension; the others count as -inf."""
     return _softmax(input, dim, dtype, False)
 
 

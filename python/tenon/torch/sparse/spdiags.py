@@ -5,7 +5,7 @@ from .coo import sparse_coo_tensor
 
 
 def spdiags(diagonals, offsets, shape, layout=None):
-    """A matrix with rows of `diagonals` on the diagonals `offsets`: element j of a row goes to column j."""
+    """A matrix with the rows of `diagonals` on the diagonals `offsets`; element j of a row goes to column j."""
     import tenon.torch as torch
     diagonals = ops['unsqueeze'](diagonals, 0) if diagonals.ndim == 1 else diagonals
     offsets = ops['reshape'](torch.as_tensor(offsets), (-1,))

@@ -1,15 +1,15 @@
-"""What sparse tensors of all layouts share: facts, conversions, and the functions of torch that take them."""
+"""What sparse tensors of all layouts share: properties, conversions, and the functions of torch that accept them."""
 import functools
 
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
 
-# Functions of torch by name that compute on sparse tensors; filled by the other files.
+# By name, the functions of torch that accept sparse tensors; filled by the other files.
 FUNCTIONS = {}
 
 
 def computes(*names):
-    """Makes a function the one that torch.NAME is for sparse tensors."""
+    """Registers a function as torch.NAME for sparse tensors."""
     def add(function):
         for name in names:
             FUNCTIONS[name] = function
@@ -23,10 +23,10 @@ def is_sparse(x):
 
 
 class SparseTensor:
-    """A tensor of which some elements are stored, the others being 0. Gradients flow to its values, and to what they came from.
+    """A tensor of which only some elements are stored; the others are 0. Gradients flow to its values, and to what they came from.
 
-    It is a type of its own, over dense tensors of indices and values: isinstance(x, torch.Tensor) is False. What has no way with
-    sparse tensors says so; to_dense() gives the usual tensor.
+    It is a separate type, built on dense tensors of indices and values: isinstance(x, torch.Tensor) is False. Functions that do not
+    support sparse tensors say so; to_dense() returns an ordinary tensor.
     """
 
     layout = ''
@@ -41,7 +41,7 @@ class SparseTensor:
             raise TypeError(f'[{func.__name__}] has no way with sparse tensors: use to_dense()')
         return found(*args, **(kwargs or {}))
 
-    # Facts ------------------------------------------------------------------------------------------------------------------
+    # Properties -------------------------------------------------------------------------------------------------------------
 
     dtype = property(lambda self: self._data.dtype)
     device = property(lambda self: self._data.device)
@@ -183,7 +183,7 @@ for _name in 'float double half bfloat16 clone detach'.split():
     setattr(SparseTensor, _name, functools.partialmethod(SparseTensor._map, _name))
 
 
-# Of 0 they are 0, so the pattern stays.
+# Functions that map 0 to 0, so that the pattern stays.
 def _zero_stays(name):
     def function(input, *args, **kwargs):
         import tenon.torch as torch

@@ -1,4 +1,4 @@
-"""torch.utils.checkpoint: parts of a network that are computed again in backward instead of being kept (Chen et al. 2016)."""
+"""torch.utils.checkpoint: parts of a network that backward computes again instead of keeping them (Chen et al. 2016)."""
 import contextlib
 import threading
 
@@ -16,23 +16,23 @@ __all__ = ['CheckpointError', 'checkpoint', 'checkpoint_sequential', 'noop_conte
 
 
 class CheckpointError(RuntimeError):
-    """A function that does another thing when it is computed again."""
+    """A function behaves differently when it is computed again."""
 
 
 def noop_context_fn():
-    """Two scopes that do nothing: for the first pass, and for that of backward."""
+    """Two scopes that do nothing, for the first pass and for that of backward."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable):
-    """Accepted: what is computed again is computed whole."""
+    """Accepted without effect: recomputation always runs to the end."""
     yield
 
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled):
-    """Accepted: errors name what differs."""
+    """Accepted without effect: errors always name what differs."""
     yield
 
 
@@ -45,12 +45,12 @@ def _entered(layer):
         layer.leave()
 
 
-_others = threading.local()  # now: what stands for a tensor, by its handle
+_others = threading.local()  # now: the stand-in of each tensor, by its handle
 
 
 @contextlib.contextmanager
 def _in_place_of(tensors, others):
-    """Within, ops that are called with one of the tensors get the other; gives {handle of the tensor: the other}."""
+    """In this scope ops that are called with one of the tensors get its stand-in; returns {handle of the tensor: stand-in}."""
     before = getattr(_others, 'now', {})
     _others.now = {_core._handle(x): other for x, other in zip(tensors, others)}
     try:
@@ -61,21 +61,21 @@ def _in_place_of(tensors, others):
 
 
 class _Settings:
-    """Random numbers and autocast as they are now."""
+    """The current random numbers and autocast."""
 
     def __init__(self, preserve_rng_state):
         self.rng = default_generator().get_state() if preserve_rng_state else None
         self.autocast = {kind: _core._get_autocast(kind) for kind in {device.type for device in _core.devices()}}
 
     def refuse_draws(self):
-        """In a trace, whose draws each run makes anew, in their order: none can be made again."""
+        """For a trace, where each run draws anew and in order, so that no draw can be repeated."""
         if self.rng is not None and default_generator().get_state() != self.rng:
             raise PreconditionError('[checkpoint] the function draws random numbers, which a graph cannot draw again: leave checkpoint() '
                                     'out of what is traced, or dropout out of the function')
 
     @contextlib.contextmanager
     def again(self):
-        """Within, they are as they were."""
+        """A scope in which these are restored."""
         with contextlib.ExitStack() as stack:
             for kind, (dtype, enabled, cache) in self.autocast.items():
                 if enabled or _core._get_autocast(kind)[1]:
@@ -87,9 +87,9 @@ class _Settings:
 
 
 class _Checkpoint(Function):
-    """Gives back results that are there already; its gradient computes them again.
+    """Returns existing results; its gradient computes them again.
 
-    Inputs are the tensors among the arguments and those that the function uses besides, parameters above all.
+    Inputs are the tensors among the arguments and any others that the function uses, mainly parameters.
     """
 
     @staticmethod
@@ -101,9 +101,9 @@ class _Checkpoint(Function):
     @staticmethod
     def backward(ctx, *gradients):
         create_graph, needed, saved = is_grad_enabled(), ctx.needs_input_grad[3:], ctx.saved_tensors
-        if _core._trace_active():  # of copies, or the graph would share what is computed again with the first pass, which is kept
+        if _core._trace_active():  # on copies, or the graph would share the recomputation with the first pass, which is kept
             saved = [*map(_core.ops['clone'], saved[:ctx.count]), *saved[ctx.count:]]
-        with enable_grad():  # tensors of its own: the history of what is computed again ends at them
+        with enable_grad():  # separate tensors, at which the history of the recomputation ends
             inputs = [_core.ops['alias'](x) if create_graph and need else x.detach().requires_grad_(need)
                       for x, need in zip(saved, needed)]
             results = ctx.again(inputs[:ctx.count], inputs[ctx.count:])
@@ -124,9 +124,9 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, con
                debug=False, early_stop=True, **kwargs):
     """function(*args, **kwargs), whose inner results are not kept for backward but computed again there.
 
-    Gradients go to tensors within args and kwargs and to all that the function uses besides, such as its parameters. Random numbers
-    (preserve_rng_state) and autocast are the same the second time; context_fn gives scopes for both passes. Every floating result
-    requires gradients. use_reentrant, determinism_check, debug and early_stop change nothing.
+    Gradients go to tensors in args and kwargs and to any others that the function uses, such as its parameters. Random numbers
+    (preserve_rng_state) and autocast are the same the second time; context_fn returns scopes for both passes. Every floating result
+    requires gradients. use_reentrant, determinism_check, debug and early_stop have no effect.
     """
     first, second = context_fn()
     if not is_grad_enabled():
@@ -138,7 +138,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, con
         result = function(*args, **kwargs)
     known = {_core._handle(x) for x in given}
     captured = [x for x in witness.tensors() if _core._handle(x) not in known]
-    outer = getattr(_others, 'now', {})  # within a checkpoint that is computed again
+    outer = getattr(_others, 'now', {})  # inside a checkpoint that is being recomputed
     tied = [outer.get(_core._handle(x), x) for x in captured]
     if not any(x.requires_grad for x in (*given, *captured)):
         return result
@@ -154,7 +154,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, con
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True):
-    """A Sequential, or a list of functions, in `segments` parts, each a checkpoint but the last."""
+    """A Sequential, or a list of functions, in `segments` parts, each but the last a checkpoint."""
     functions = list(functions.children()) if hasattr(functions, 'children') else list(functions)
     if not 0 < segments <= len(functions):
         raise InvalidArgumentError(f'[checkpoint_sequential] {segments} segments of {len(functions)} functions')

@@ -6,7 +6,7 @@ __all__ = ['from_dlpack', 'to_dlpack']
 
 
 class _Held:
-    """A capsule as what protocols ask for it."""
+    """Wraps a capsule for functions that expect the protocol."""
 
     def __init__(self, capsule):
         self._capsule = capsule
@@ -16,6 +16,6 @@ class _Held:
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor over the memory of anything with ``__dlpack__``, or of a capsule, which serves once."""
+    """A tensor over the memory of anything with ``__dlpack__``, or of a capsule, which can be used once."""
     held = _Held(ext_tensor) if type(ext_tensor).__name__ == 'PyCapsule' else ext_tensor
     return _creation.from_dlpack(held, device=device, copy=copy)

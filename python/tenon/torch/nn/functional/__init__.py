@@ -1,4 +1,4 @@
-"""torch.nn.functional: layers, losses and what lies between them as functions."""
+"""torch.nn.functional: layers, losses and related functions."""
 from ...matrix import cdist
 from .activation import (celu, elu, gelu, glu, gumbel_softmax, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu,
                          log_softmax, logsigmoid, mish, normalize, prelu, relu, relu6, rrelu, selu, sigmoid, silu, softmax, softmin,

@@ -14,14 +14,14 @@ sigmoid, tanh = ops['sigmoid'], ops['tanh']
 
 
 def _floating(name, x, inplace=False):
-    """What an activation reads: x, or a copy of it where the result is written into x and a gradient may ask for it."""
+    """The input of an activation: x, or a copy if the result is written into x and a gradient may need it."""
     if rank(check(x).dtype) != 2:
         raise InvalidArgumentError(f'[{name}] needs floating numbers, not {x.dtype}')
     return source_of(x) if inplace else x
 
 
 def _written(x, found, inplace):
-    """found, written into x where inplace."""
+    """found, written into x if inplace."""
     return x.copy_(found) if inplace else found
 
 
@@ -34,12 +34,12 @@ def relu(input, inplace=False):
 
 
 def relu6(input, inplace=False):
-    """x held between 0 and 6."""
+    """x limited to 0 … 6."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """x held between two numbers."""
+    """x limited to two bounds."""
     if min_val > max_val:
         raise InvalidArgumentError(f'[hardtanh] min_val {min_val} is above max_val {max_val}')
     if rank(check(input).dtype) < 2:
@@ -87,7 +87,7 @@ def mish(input, inplace=False):
 
 @short
 def gelu(input, approximate='none'):
-    """x times the standard normal's distribution function, or its approximation by 'tanh'."""
+    """x times the distribution function of the standard normal, or its 'tanh' approximation."""
     return ops['gelu'](_floating('gelu', input), approximate)
 
 
@@ -114,7 +114,7 @@ def prelu(input, weight):
 
 
 def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
-    """leaky_relu() with random slopes in training, their mean otherwise."""
+    """leaky_relu() with random slopes in training, with their mean otherwise."""
     x = _floating('rrelu', input, inplace)
     if lower > upper:
         raise InvalidArgumentError(f'[rrelu] lower {lower} is above upper {upper}')
@@ -125,7 +125,7 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
 
 
 def softplus(input, beta=1.0, threshold=20.0):
-    """log(1 + exp(beta · x)) / beta, x itself where beta · x is above the threshold."""
+    """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
     return ops['softplus'](_floating('softplus', input), beta, threshold)
 
 
@@ -145,7 +145,7 @@ def hardshrink(input, lambd=0.5):
 
 
 def softshrink(input, lambd=0.5):
-    """x moved towards 0 by lambd, 0 where it is within."""
+    """x moved towards 0 by lambd; 0 where |x| is smaller."""
     if lambd < 0:
         raise InvalidArgumentError(f'[softshrink] lambd {lambd} must not be negative')
     return ops['shrink'](_floating('softshrink', input), lambd, lambd)
@@ -210,7 +210,7 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """softmax() of logits with Gumbel noise; hard: one-hot, with the gradient of the soft sample."""
+    """softmax() of logits with Gumbel noise; hard: one-hot, but with the gradient of the soft sample."""
     draw = ops['uniform'](logits.shape, 0.0, 1.0, logits.dtype, logits.device)
     noise = -ops['log'](-ops['log'](ops['clamp'](draw, 1e-20)))
     soft = _softmax((logits + noise) / tau, dim)
@@ -222,7 +222,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
-    """x divided by its p-norm along a dimension, which counts as eps at least."""
+    """x divided by its p-norm along a dimension, but at least by eps."""
     from ..._common import into
     from ...linalg import vector_norm
     return into(out, input / ops['clamp'](vector_norm(input, p, dim, True), eps))

@@ -7,7 +7,7 @@ from ...shape import broadcast_shapes, repeat_interleave
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """softmax(scale · query · keyᵀ + attn_mask) · value; enable_gqa: a key and a value for each group of query's heads."""
+    """softmax(scale · query · keyᵀ + attn_mask) · value; enable_gqa: one key and value for each group of query heads."""
     for x in (query, key, value):
         check(x)
     if min(query.ndim, key.ndim, value.ndim) < 2:

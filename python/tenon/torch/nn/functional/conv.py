@@ -29,7 +29,7 @@ def bilinear(input1, input2, weight, bias=None):
 
 
 def _each(value, rank_, name) -> Any:
-    """A number, or as many as there are dimensions."""
+    """A number, or one for each dimension."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(values) == 1:
         values *= rank_
@@ -48,7 +48,7 @@ def _batched(name, x, weight, bias, rank_):
 
 
 def _complex(function, x, weight, bias):
-    """A bilinear map of complex numbers by three real ones."""
+    """A bilinear map of complex numbers, computed by three real ones."""
     (a, b), (c, d) = ((ops['real'](each), ops['imag'](each)) for each in (x, weight))
     ac, bd, both = function(a, c), function(b, d), function(a + b, c + d)
     found = ops['complex'](ac - bd, both - ac - bd)
@@ -85,7 +85,7 @@ conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
 
 
 def _far(x, weight, bias, stride, padding, output_padding, groups, dilation):
-    """A transposed convolution whose output_padding reaches over a stride: the whole plane, filled up and cut."""
+    """A transposed convolution whose output_padding exceeds the stride: computes the whole plane, then pads and cuts it."""
     if any(more >= max(step, wide) for more, step, wide in zip(output_padding, stride, dilation)):
         raise InvalidArgumentError(f'[conv_transpose] output_padding {output_padding} must be smaller than stride {stride} or dilation {dilation}')
     zero = (0,) * len(stride)
@@ -118,7 +118,7 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = _conv_transpose(1), _conv
 
 
 def _renormed(weight, index, max_norm, norm_type):
-    """Rows of weight that index names, scaled down to max_norm in place."""
+    """The rows of weight that index names, scaled down to max_norm in place."""
     from .... import no_grad
     from ...reduce import renorm
     with no_grad():
@@ -127,7 +127,7 @@ def _renormed(weight, index, max_norm, norm_type):
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """Rows of weight (rows, width) by an index (…): (…, width)."""
+    """The rows of weight (rows, width) at an index (…): (…, width)."""
     if rank(check(input).dtype) != 1:
         raise InvalidArgumentError(f'[embedding] needs integers, not {input.dtype}')
     if check(weight).ndim != 2:
@@ -144,7 +144,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 
 def _by_frequency(weight, index):
-    """A weight whose rows' gradients are divided by how often index takes them."""
+    """A weight whose rows' gradients are divided by how often index uses them."""
     flat = ops['reshape'](cast(index, _core.int64), (index.size,))
     count = ops['index_add'](full((weight.shape[0],), 0, weight), 0, flat, full(flat.shape, 1, weight))
     part = weight / ops['unsqueeze'](ops['clamp'](count, 1), -1)
@@ -153,7 +153,7 @@ def _by_frequency(weight, index):
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2, scale_grad_by_freq=False, mode='mean', sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):
-    """Sums, means or maxima over bags of rows of weight: of each row of input (bags, n), or of a row cut at offsets."""
+    """Sums, means or maxima over bags of rows of weight: one bag for each row of input (bags, n), or a vector cut at offsets."""
     if mode not in ('sum', 'mean', 'max'):
         raise InvalidArgumentError(f"[embedding_bag] mode is 'sum', 'mean' or 'max', not {mode!r}")
     if per_sample_weights is not None and (mode != 'sum' or per_sample_weights.shape != input.shape):
@@ -180,7 +180,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
 
 
 def _classes_of(labels, num_classes):
-    """As many as the labels need, or num_classes where it is enough."""
+    """The number of classes that the labels need, or num_classes if it is large enough."""
     if smallest(labels) < 0:
         raise InvalidArgumentError('[one_hot] labels must not be negative')
     most = int(largest(labels)) + 1
@@ -192,14 +192,14 @@ def _classes_of(labels, num_classes):
 
 
 def one_hot(tensor, num_classes=-1):
-    """1 at the place of each label, 0 elsewhere: (…, classes) of int64, as many as the labels need unless told."""
+    """1 at the place of each label, 0 elsewhere: (…, classes) of int64; by default as many classes as the labels need."""
     if check(tensor).dtype is not _core.int64:
         raise DtypeError(f'[one_hot] needs int64, not {tensor.dtype}')
     if not tensor.size:
         if num_classes <= 0:
             raise InvalidArgumentError('[one_hot] without labels num_classes must be given')
         return full((*tensor.shape, num_classes), 0, tensor)
-    if num_classes <= 0 or not _core._trace_active():  # labels of a trace are not there yet
+    if num_classes <= 0 or not _core._trace_active():  # a trace does not have the labels yet
         num_classes = _classes_of(tensor, num_classes)
     return ops['one_hot'](tensor, num_classes)
 

@@ -7,7 +7,7 @@ from .loss import _reduction
 
 
 def _lengths(name, lengths, batch, x):
-    """Lengths as a row of int64."""
+    """Lengths as a vector of int64."""
     made = lengths if isinstance(lengths, Tensor) else _core._from_data(list(lengths) if hasattr(lengths, '__len__') else [lengths], _core.int64, x.device)
     made = ops['reshape'](cast(made, _core.int64), (made.size,))
     if made.size != batch:
@@ -16,7 +16,7 @@ def _lengths(name, lengths, batch, x):
 
 
 def _padded(targets, lengths, most):
-    """Labels (N, S), of rows joined into one, too."""
+    """Labels (N, S), even if given as rows joined into one vector."""
     if targets.ndim == 2:
         return targets
     starts = ops['cumsum'](lengths, 0) - lengths
@@ -26,9 +26,9 @@ def _padded(targets, lengths, most):
 
 @in_float32
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False):
-    """-log of the probability of labels (N, S) over all their alignments with log-probabilities (T, N, C), the results of log_softmax.
+    """-log of the probability of labels (N, S), over all their alignments with log-probabilities (T, N, C) from log_softmax.
 
-    The gradient is that of logits before the log_softmax, as in PyTorch.
+    The gradient is that of the logits before log_softmax, as in PyTorch.
     """
     reduction = _reduction(reduction)
     if check(log_probs).ndim not in (2, 3) or rank(log_probs.dtype) != 2 or rank(check(targets).dtype) != 1:

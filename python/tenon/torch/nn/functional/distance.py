@@ -1,4 +1,4 @@
-"""Distances of vectors."""
+"""Distances between vectors."""
 from ...._core import ops
 from ...._errors import InvalidArgumentError
 from ..._common import check, dim_of, promoted, rank
@@ -7,7 +7,7 @@ from ...shape import combinations
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """x₁ · x₂ / (|x₁| |x₂|) along a dimension, each length eps at least."""
+    """x₁ · x₂ / (|x₁| |x₂|) along a dimension; each length is at least eps."""
     x1, x2 = promoted(check(x1), check(x2))
     if rank(x1.dtype) < 2:
         raise InvalidArgumentError(f'[cosine_similarity] needs floating numbers, not {x1.dtype}')

@@ -1,4 +1,4 @@
-"""Elements, or channels, zeroed by chance."""
+"""Randomly zeroed elements or channels."""
 import math
 
 from ...._core import ops
@@ -6,7 +6,7 @@ from ...._errors import InvalidArgumentError
 from ..._common import cast, check, rank
 from .activation import _written
 
-# Where SELU goes far below 0.
+# The limit of SELU far below 0.
 _FLOOR = -1.7580993408473766
 
 
@@ -27,7 +27,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
 
 def native_dropout(input, p, train):
-    """(dropout(), which elements stayed)."""
+    """(dropout(), a mask of the elements that stayed)."""
     _probability(p)
     mask = ops['uniform'](check(input).shape, 0.0, 1.0, None, input.device) >= (p if train else 0.0)
     scale = 1 / (1 - p) if train and p < 1 else 1.0 if not train else 0.0
@@ -35,7 +35,7 @@ def native_dropout(input, p, train):
 
 
 def _kept(shape, p, x):
-    """1 with probability 1 - p in a shape, else 0."""
+    """1 with probability 1 - p, otherwise 0, in a given shape."""
     return cast(ops['uniform'](shape, 0.0, 1.0, None, x.device) >= p, x.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Fractional max pooling (Graham 2014): windows of one size whose starts lie a random, fractional step apart."""
+"""Fractional max pooling (Graham 2014): windows of one size at random, fractional distances."""
 import math
 
 from ...._core import ops
@@ -11,7 +11,7 @@ __all__ = ['fractional_max_pool2d', 'fractional_max_pool2d_with_indices', 'fract
 
 
 def _starts(sample, size, kernel, count):
-    """Where windows begin along a dimension, (N, C, count): ⌊(i + u) α⌋ - ⌊u α⌋, the last at the end."""
+    """Where windows begin along a dimension, (N, C, count): ⌊(i + u) α⌋ - ⌊u α⌋; the last one ends at the border."""
     index = arange(count, sample)
     if count == 1:
         return index + cast(ops['unsqueeze'](sample * 0, -1), index.dtype) + (size - kernel)
@@ -49,7 +49,8 @@ def _pool(name, input, rank_, kernel_size, output_size, output_ratio, samples):
         raise InvalidArgumentError(f'[{name}] _random_samples has shape {samples.shape}, must be ({N}, {C}, {rank_})')
     places = ops['reshape'](arange(1, x), (1,) * (2 + 2 * rank_))
     for d in range(rank_):
-        sample = ops['select'](ops['slice'](samples, 0, 0, N), -1, rank_ - 1 - d if rank_ == 2 else d)  # the first is the width's in 2d
+        sample = ops['select'](ops['slice'](samples, 0, 0, N), -1, rank_ - 1 - d if rank_ == 2 else d)  # in 2d the first sample is for
+                                                                                                        # the width
         wide = (*(1,) * d, sizes[d], *(1,) * (rank_ - 1), kernel[d], *(1,) * (rank_ - 1 - d))
         at = ops['unsqueeze'](_starts(sample, shape[d], kernel[d], sizes[d]), -1) + arange(kernel[d], x)
         places = places * shape[d] + ops['reshape'](at, (N, C, *wide))

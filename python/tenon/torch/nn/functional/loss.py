@@ -1,4 +1,4 @@
-"""Losses; reduction is 'mean', 'sum' or 'none', and size_average and reduce are its older spelling."""
+"""Losses; reduction is 'mean', 'sum' or 'none'; size_average and reduce are its older spelling."""
 import math
 import warnings
 
@@ -61,7 +61,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
     gap = x - target
     if weight is not None or reduction == 'none' or gap.dtype not in (_core.float32, _core.float64):
         return _weighted(ops['abs'](gap), weight, reduction)
-    total = ops['norm'](gap, 1.0)  # |gap| is not written
+    total = ops['norm'](gap, 1.0)  # avoids writing |gap|
     return total if reduction == 'sum' else total / gap.size
 
 
@@ -98,13 +98,13 @@ def _same_shape(name, input, target):
 
 @in_float32
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean'):
-    """Of probabilities; logarithms are held above -100."""
+    """For probabilities; logarithms are clamped to at least -100."""
     _same_shape('binary_cross_entropy', input, target)
     if rank(input.dtype) != 2:
         raise InvalidArgumentError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
     if broken((input < 0) | (input > 1)):
         raise InvalidArgumentError('[binary_cross_entropy] needs probabilities from 0 to 1')
-    if differentiated(input):  # the slope of the bounded logarithms, which is not that of clamp
+    if differentiated(input):  # the slope of the bounded logarithms, which differs from that of clamp
         found = _functional.binary_cross_entropy(input, target, None, 'none')
     else:
         logs = ops['clamp'](ops['log'](input), -100), ops['clamp'](ops['log1p'](-input), -100)
@@ -114,7 +114,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 @in_float32
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None):
-    """Of logits, without overflow; pos_weight is of the positive examples."""
+    """For logits, without overflow; pos_weight weights the positive examples."""
     _same_shape('binary_cross_entropy_with_logits', input, target)
     low = ops['log_sigmoid'](input)
     if pos_weight is None:
@@ -125,7 +125,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'):
-    """Of log-probabilities (N, C, …) or (C,) and labels (N, …) or ()."""
+    """For log-probabilities (N, C, …) or (C,) and labels (N, …) or ()."""
     reduction = _reduction(reduction, size_average, reduce)
     if not check(input).ndim or check(target).ndim != max(input.ndim - 1, 0):
         raise InvalidArgumentError(f'[nll_loss] shapes {input.shape} and {target.shape} do not fit')
@@ -136,7 +136,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0):
-    """Of logits (N, C, …) or (C,) and labels (N, …) or (), or probabilities in the shape of the logits."""
+    """For logits (N, C, …) or (C,) and labels (N, …) or (), or probabilities in the shape of the logits."""
     reduction = _reduction(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise InvalidArgumentError(f'[cross_entropy] label_smoothing {label_smoothing} must be 0 to 1')
@@ -145,12 +145,12 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         found = ops['squeeze'](found, 0) if reduction == 'none' else found
     else:
         found = _functional.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-    return found if autocasting(input) else found.to(input.dtype)  # halves give f32, as they do within autocast
+    return found if autocasting(input) else found.to(input.dtype)  # halves give f32, as they do under autocast
 
 
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None,
                          label_smoothing=0.0, options=None):
-    """cross_entropy() of linear(input); linear_weight (C, …, in). options, of memory against speed, change nothing."""
+    """cross_entropy() of linear(input); linear_weight (C, …, in). options, which trade memory for speed, have no effect."""
     if check(input).ndim not in (1, 2) or check(linear_weight).ndim < 2 or linear_weight.shape[-1] != input.shape[-1]:
         raise InvalidArgumentError(f'[linear_cross_entropy] input {input.shape} and linear_weight {linear_weight.shape} do not fit')
     outer, width = tuple(linear_weight.shape[:-1]), linear_weight.shape[-1]
@@ -168,7 +168,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
 
 @in_float32
 def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False):
-    """target · (log target - x), x log-probabilities; 'batchmean' divides the sum by the first dimension's size."""
+    """target · (log target - x), where x are log-probabilities; 'batchmean' divides the sum by the first dimension's size."""
     reduction = _reduction(reduction, size_average, reduce, ('batchmean',))
     if log_target:
         found = ops['exp'](target) * (target - input)
@@ -228,7 +228,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
 
 
 def _above_0(x):
-    """max(0, x), whose slope at 0 is 1, as that of PyTorch's clamp."""
+    """max(0, x) with a slope of 1 at 0, as in PyTorch's clamp."""
     return _where(x < 0, ops['full']((), 0, x.dtype, x.device), x)
 
 
@@ -242,7 +242,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
 
 @in_float32
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
-    """1 - cos where target is 1, max(0, cos - margin) where it is -1; of vectors (N, D) or (D,)."""
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1, for vectors (N, D) or (D,)."""
     if input1.ndim != input2.ndim or target.ndim + 1 != input1.ndim or target.ndim > 1:
         raise InvalidArgumentError(f'[cosine_embedding_loss] shapes {input1.shape}, {input2.shape} and {target.shape} do not fit')
     eps = 1e-12
@@ -257,7 +257,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
 
 @in_float32
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction='mean'):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) of p-norm distances."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) with p-norm distances."""
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise InvalidArgumentError(f'[triplet_margin_loss] ranks {anchor.ndim}, {positive.ndim} and {negative.ndim} differ')
     if margin <= 0:
@@ -321,7 +321,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 @in_float32
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
-    """Σ max(0, 1 - x[label] + x[i]) / C over labels, which end at the first -1, and the classes that are none."""
+    """Σ max(0, 1 - x[label] + x[i]) / C over labels, which end at the first -1, and over classes that are not among them."""
     reduction = _reduction(reduction, size_average, reduce)
     scalar = check(input).ndim == 0
     if scalar:

@@ -12,7 +12,7 @@ _linear, _reshape, _transpose = ops['linear'], ops['reshape'], ops['transpose']
 
 
 def additive_mask(mask, dtype, name='attn_mask'):
-    """A mask as what is added to scores: of a bool one, True forbids."""
+    """A mask in the form that is added to scores; in a bool mask True forbids."""
     if mask is None or mask.dtype.is_floating_point:
         return mask if mask is None else cast(mask, dtype)
     if mask.dtype.name != 'bool':
@@ -21,7 +21,7 @@ def additive_mask(mask, dtype, name='attn_mask'):
 
 
 def _projected(query, key, value, weight, bias):
-    """The three projections; one product where all come from one tensor, two where keys and values do."""
+    """The three projections: one product if all come from one tensor, two if keys and values do."""
     width = query.shape[-1]
     if key is value:
         if query is key:
@@ -53,9 +53,9 @@ def _merged(attn_mask, padding, batch, heads):
 
 
 def _attend_packed(x, weight, bias, heads, attn_mask, key_padding_mask, is_causal, out_weight, out_bias):
-    """Attention of x (L, B, E) to itself: query, key and value stay in the tensor that one product gives."""
+    """Attention of x (L, B, E) to itself: query, key and value stay in the tensor that one product produces."""
     length, batch, width = x.shape
-    steps_first = x.is_contiguous()  # else the view of a (B, L, E)
+    steps_first = x.is_contiguous()  # otherwise a view of a (B, L, E)
     qkv = _linear(x if steps_first else _transpose(x, 0, 1), weight, bias)
     qkv = _reshape(qkv, (*qkv.shape[:2], 3, heads, width // heads))
     mask = _merged(additive_mask(attn_mask, qkv.dtype), additive_mask(key_padding_mask, qkv.dtype, 'key_padding_mask'), batch, heads)
@@ -66,7 +66,7 @@ def _attend_packed(x, weight, bias, heads, attn_mask, key_padding_mask, is_causa
 
 
 def _check_masks(attn_mask, key_padding_mask, length, source, batch, heads):
-    """batch () where there is none."""
+    """batch is () if there is none."""
     name = '[multi_head_attention]'
     if attn_mask is not None:
         if attn_mask.ndim not in (2, 3):
@@ -101,7 +101,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
                                  need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None,
                                  k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
                                  is_causal=False):
-    """(attention of query (L, B, E) over key and value (S, B, ...), projected and put together, its weights or None).
+    """(attention of query (L, B, E) over key and value (S, B, ...), projected and combined; its weights or None).
 
     Without a batch (L, E). attn_mask (L, S) or (B · num_heads, L, S), key_padding_mask (B, S): bool, True forbids, or added to scores.
     Vaswani et al. 2017, section 3.2.2.
@@ -130,7 +130,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
     attn_mask = additive_mask(attn_mask, q.dtype)
     padding = additive_mask(key_padding_mask, q.dtype, 'key_padding_mask')
-    grown = 0  # keys and values behind the others, of which no mask forbids any
+    grown = 0  # keys and values appended to the others, which no mask forbids
     if bias_k is not None and bias_v is not None:
         k, v = (ops['concat']([x, ops['expand'](bias, (1, batch, width))], 0) for x, bias in ((k, bias_k), (v, bias_v)))
         grown += 1

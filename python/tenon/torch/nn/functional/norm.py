@@ -20,14 +20,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         if not training:
             raise InvalidArgumentError('[batch_norm] running_mean and running_var must be given, except in training')
         running_mean = running_var = None
-    if training and not input.size and input.shape[1]:  # no batch: the statistics stay, gradients of weight and bias are 0
+    if training and not input.size and input.shape[1]:  # an empty batch: the statistics stay, gradients of weight and bias are 0
         training, found = False, full((input.shape[1],), 0, input)
         running_mean, running_var = found, found + 1
     return _functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
-    """Zero mean and unit variance over each channel of each example of (N, C, …)."""
+    """Zero mean and unit variance for each channel of each example of (N, C, …)."""
     if check(input).ndim < 2:
         raise InvalidArgumentError(f'[instance_norm] input has rank {input.ndim}, must be (N, C, …)')
     if not use_input_stats:
@@ -74,7 +74,7 @@ def _last(x, shape, name):
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
-    """Zero mean and unit variance over groups of channels of (N, C, …)."""
+    """Zero mean and unit variance for groups of channels of (N, C, …)."""
     if check(input).ndim < 2 or num_groups <= 0 or input.shape[1] % num_groups:
         raise InvalidArgumentError(f'[group_norm] {num_groups} groups of shape {input.shape}')
     if not input.shape[1] or not math.prod(input.shape[2:]):

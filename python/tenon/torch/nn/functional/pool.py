@@ -55,7 +55,7 @@ def _avg_pool(rank_):
             found = ops['avg_pool'](x, kernel, stride, padding, ceil_mode, count_include_pad)
         elif divisor_override == 0:
             raise InvalidArgumentError(f'[{name}] divisor_override must not be 0')
-        else:  # sums are means over the whole window: cells that hang over the edge count 0
+        else:  # sums are means over the whole window, where cells beyond the edge count as 0
             out = [-(-(n + 2 * p - k) // s) if ceil_mode else (n + 2 * p - k) // s for n, k, s, p in zip(x.shape[2:], kernel, stride, padding)]
             out = [m - (m * s >= n + p) for m, n, s, p in zip(out, x.shape[2:], stride, padding)] if ceil_mode else out
             more = [max(m * s + k - n - 2 * p, 0) for m, n, k, s, p in zip(out, x.shape[2:], kernel, stride, padding)]
@@ -71,7 +71,7 @@ avg_pool2d, avg_pool3d, _avg_pool1d = _avg_pool(2), _avg_pool(3), _avg_pool(1)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
-    """The mean of each window over 1 dimension."""
+    """The mean of each window over one dimension."""
     return _avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 

@@ -1,4 +1,4 @@
-"""Padding, resampling, and pixels against channels."""
+"""Padding, resampling, and moving pixels to channels and back."""
 import math
 
 from .... import _core
@@ -12,7 +12,7 @@ affine_grid = _functional.affine_grid
 
 
 def pad(input, pad, mode='constant', value=None):
-    """Entries before and after the last dimensions: (left, right, top, bottom, …); negative ones cut."""
+    """Entries added before and after the last dimensions: (left, right, top, bottom, …); negative numbers cut."""
     pad = list(pad)
     if len(pad) % 2 or len(pad) > 2 * check(input).ndim:
         raise InvalidArgumentError(f'[pad] {pad} for a tensor of rank {input.ndim}')
@@ -34,14 +34,14 @@ def pad(input, pad, mode='constant', value=None):
 
 
 def _fits(shape, pad, mode):
-    """Whether one op pads so: nothing is cut, and what is shown lies within the dimension."""
+    """Whether a single op can pad this way: nothing is cut, and the padding mirrors only entries that exist."""
     sizes = [n for n in shape[::-1][:len(pad) // 2] for _ in range(2)]
     return min(pad, default=0) >= 0 and min(shape) > 0 and (mode == 'replicate' or all(p <= n - (mode == 'reflect') for p, n in zip(pad, sizes)))
 
 
 def _bent(x, dim, before, after, mode):
-    """x with entries of its own before and after, taken by an index."""
-    if mode == 'circular' and min(before, after) < 0:  # what is cut does not come round
+    """x with its own entries before and after, selected by an index."""
+    if mode == 'circular' and min(before, after) < 0:  # what is cut does not wrap around
         x = ops['slice'](x, dim, max(-before, 0), x.shape[dim] + min(after, 0))
         before, after = max(before, 0), max(after, 0)
     n = x.shape[dim]
@@ -108,7 +108,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """The sum of windows, the columns (N, C · kh · kw, windows), at their places: (N, C, H, W)."""
+    """The sum of windows, given as columns (N, C · kh · kw, windows), at their positions: (N, C, H, W)."""
     single = check(input).ndim == 2
     x = ops['unsqueeze'](input, 0) if single else input
     size = _each(output_size, 2, 'fold')
@@ -119,7 +119,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     if x.ndim != 3 or x.shape[1] % k or x.shape[2] != counts[0] * counts[1]:
         raise InvalidArgumentError(f'[fold] input has shape {input.shape}: {k} entries of {counts[0] * counts[1]} windows are needed')
     n, c = x.shape[0], x.shape[1] // k
-    # Every entry's place in the padded plane.
+    # The position of every entry in the padded plane.
     places = ops['reshape'](ops['arange'](0, wide[0] * wide[1], 1, None, x.device), (1, 1, *wide))
     at = ops['reshape'](unfold(places, kernel, dilation, 0, stride), (1, k * counts[0] * counts[1]))
     at = ops['expand'](at, (n * c, at.size))
@@ -154,7 +154,7 @@ def pixel_unshuffle(input, downscale_factor):
 
 
 def channel_shuffle(input, groups):
-    """Channels of (N, C, …), one of each group after the other."""
+    """The channels of (N, C, …), interleaved group by group."""
     if check(input).ndim < 3 or groups <= 0 or input.shape[1] % groups:
         raise InvalidArgumentError(f'[channel_shuffle] {groups} groups of shape {input.shape}')
     n, c, *rest = input.shape
@@ -166,7 +166,7 @@ _MODES = {'nearest': None, 'linear': 1, 'bilinear': 2, 'bicubic': 2, 'trilinear'
 
 
 def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False):
-    """(N, C, …) at another size, or at its size times scale_factor."""
+    """(N, C, …) resampled to another size, or to its size times scale_factor."""
     dims = check(input).ndim - 2
     if mode not in _MODES or (_MODES[mode] or dims) != dims or not 1 <= dims <= 3:
         raise InvalidArgumentError(f'[interpolate] mode {mode!r} does not fit input of shape {input.shape}: (N, C, …) with 1 to 3 dimensions to '
@@ -193,7 +193,7 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
         raise InvalidArgumentError(f'[interpolate] needs floating numbers, not {input.dtype}')
     if mode == 'area':
         return ops['adaptive_avg_pool'](input, size)
-    # The op goes by the ratio of sizes, which a factor need not be.
+    # The op uses the ratio of sizes, which need not equal the factor.
     if mode != 'nearest-exact' and (factors is None or all(n * f == to for n, f, to in zip(input.shape[2:], factors, size))):
         return ops['interpolate'](input, size, mode, bool(align_corners))
     found = input
@@ -204,10 +204,10 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
 
 
 def _resized(x, dim, size, factor, mode, align_corners):
-    """One dimension at another size: a sum of entries with weights."""
+    """One dimension resampled to another size: a weighted sum of entries."""
     n = x.shape[dim]
     scale = (n - 1) / (size - 1) if align_corners and size > 1 else 0.0 if align_corners else n / size if factor is None else 1 / factor
-    place = ops['arange'](0, size, 1, _core.float64, 'cpu')  # places in double precision, which not every device has
+    place = ops['arange'](0, size, 1, _core.float64, 'cpu')  # positions in double precision, which not every device has
     if mode.startswith('nearest'):
         return ops['index_select'](x, dim, _entry((place + (0.5 if mode == 'nearest-exact' else 0.0)) * scale, n, x))
     place = place * scale if align_corners else (place + 0.5) * scale - 0.5
@@ -224,12 +224,12 @@ def _resized(x, dim, size, factor, mode, align_corners):
 
 
 def _entry(place, n, x):
-    """Places on the host as indices from 0 to n - 1 on the device of x."""
+    """Positions on the host as indices from 0 to n - 1 on the device of x."""
     return ops['to'](cast(ops['clamp'](ops['floor'](place), 0, n - 1), _core.int64), x.device)
 
 
 def _cubic(t, a=-0.75):
-    """Weights of four neighbours at t between the middle ones."""
+    """The weights of four neighbours at distance t from the second."""
     def near(d):
         return ((a + 2) * d - (a + 3)) * d * d + 1
 
@@ -254,7 +254,7 @@ def upsample_bilinear(input, size=None, scale_factor=None):
 
 
 def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None):
-    """Elements of (N, C, H, W) or (N, C, D, H, W) at the places of a grid, which go from -1 to 1."""
+    """Elements of (N, C, H, W) or (N, C, D, H, W) at the positions of a grid, which range from -1 to 1."""
     if mode == 'bicubic' and check(input).ndim == 5:
         from .tricubic import tricubic
         return tricubic(input, grid, padding_mode, bool(align_corners))

@@ -9,7 +9,7 @@ _where = ops['where']
 
 
 def _weights(t):
-    """What the four places at -1, 0, 1 and 2 weigh for a place t of the way from 0 to 1: (…, 4)."""
+    """The weights of the four positions -1, 0, 1 and 2 for a position t between 0 and 1: (…, 4)."""
     def inner(d):
         return (1.25 * d - 2.25) * d * d + 1
 
@@ -19,7 +19,7 @@ def _weights(t):
 
 
 def _reflected(at, size, align_corners):
-    """Places outside mirrored at the centres of the outer elements, or at their edges."""
+    """Positions outside, mirrored at the centres of the outer elements or at their edges."""
     low, span = (0.0, size - 1) if align_corners else (-0.5, size)
     if not span:
         return 0 * at
@@ -41,7 +41,7 @@ def _axis(place, size, padding_mode, align_corners):
 
 
 def tricubic(input, grid, padding_mode, align_corners):
-    """input (N, C, D, H, W) at grid (N, …, 3), whose last dimension is x, y, z."""
+    """input (N, C, D, H, W) at grid (N, …, 3), whose last dimension holds x, y, z."""
     if padding_mode not in ('zeros', 'border', 'reflection'):
         raise InvalidArgumentError(f"[grid_sample] padding_mode is 'zeros', 'border' or 'reflection', not {padding_mode!r}")
     if check(grid).ndim != 5 or grid.shape[0] != input.shape[0] or grid.shape[-1] != 3 or grid.dtype is not input.dtype:
@@ -53,7 +53,7 @@ def tricubic(input, grid, padding_mode, align_corners):
         at, factor = _axis(ops['select'](points, -1, 2 - d), size[d], padding_mode, align_corners)
         if index is None:
             index, weight = at, factor
-        else:  # all neighbours so far, each with four more
+        else:  # all neighbours so far, combined with four more each
             index = ops['reshape'](ops['unsqueeze'](index * size[d], -1) + ops['unsqueeze'](at, -2), (N, places, 4 ** (d + 1)))
             weight = ops['reshape'](ops['unsqueeze'](weight, -1) * ops['unsqueeze'](factor, -2), (N, places, 4 ** (d + 1)))
     flat = ops['reshape'](input, (N, C, math.prod(size)))

@@ -1,4 +1,4 @@
-"""Modules with PyTorch's arguments, a file for each family."""
+"""Modules with PyTorch's arguments, one file for each family."""
 from . import activation, adaptive, batchnorm, container, conv, distance, dropout, instancenorm, lazy, linear, loss, module, normalization
 from . import padding, pooling, sparse, spatial, utils
 from .activation import (CELU, ELU, GELU, GLU, SELU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid, LogSoftmax, Mish,

@@ -1,4 +1,4 @@
-"""Modules that are a function with options: they keep what stands behind the function's inputs, and call it."""
+"""Modules that are a function with options: they keep the arguments after the function's inputs and call the function."""
 import inspect
 import operator
 from typing import Any
@@ -8,19 +8,19 @@ from ....nn.module import Module
 from ..._common import defaults
 
 _NEVER_KEPT = frozenset(('_stacklevel', 'dtype', 'training', 'antialias'))
-_OLD = frozenset(('size_average', 'reduce'))  # they only say what reduction is
+_OLD = frozenset(('size_average', 'reduce'))  # these only determine the reduction
 _BUFFERS = frozenset(('weight', 'pos_weight'))
 
 
 def reduction_of(size_average, reduce, reduction):
-    """The reduction that the two older arguments mean."""
+    """The reduction that the two older arguments stand for."""
     if size_average is None and reduce is None:
         return reduction
     return 'none' if reduce is False else 'sum' if size_average is False else 'mean'
 
 
 def shown(module, words):
-    """Text of options: 'name', 'name?' where it is true, '=name' the value alone, 'name!' as repr() says it."""
+    """The text of options: 'name', 'name?' if it is true, '=name' the value alone, 'name!' in the form of repr()."""
     found = []
     for word in words.split():
         name = word.strip('=?!')
@@ -50,10 +50,10 @@ def _calling(function, inputs, kept):
 
 
 def function_module(where, name, function, show='', inputs=1, order=None, settle=None, base=Module):
-    """A module of a function whose first `inputs` arguments come with the call.
+    """Makes a module of a function whose first `inputs` arguments come with the call.
 
-    where: the file's __name__. order: the constructor's arguments where they are not in the function's order; those behind * are given
-    by name. settle(module) checks or completes what was given.
+    where: the file's __name__. order: the constructor's arguments if they differ from the function's order; those after * are given by
+    name. settle(module) checks or completes the arguments.
     """
     options = {each.name: each for each in list(inspect.signature(function).parameters.values())[inputs:] if each.name not in _NEVER_KEPT}
     names = order.split() if order else list(options)
@@ -88,7 +88,7 @@ def function_module(where, name, function, show='', inputs=1, order=None, settle
 
 
 def place(module, device, dtype):
-    """A new module on its device and of its dtype."""
+    """Moves a new module to its device and dtype."""
     dtype, device = defaults.settle(dtype, device)
     if device is not None or dtype is not _core.float32:
         module.to(device=device, dtype=dtype)

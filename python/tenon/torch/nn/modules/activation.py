@@ -40,7 +40,7 @@ LogSoftmax = _module('LogSoftmax', F.log_softmax, 'dim')
 
 
 class Hardtanh(Module):
-    """x held between two numbers; min_value and max_value are their older names."""
+    """x limited to two bounds; min_value and max_value are their older names."""
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__()
@@ -58,7 +58,7 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """x held between 0 and 6."""
+    """x limited to 0 … 6."""
 
     def __init__(self, inplace=False):
         super().__init__(0.0, 6.0, inplace)

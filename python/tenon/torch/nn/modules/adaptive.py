@@ -1,4 +1,4 @@
-"""Softmax over many classes by their frequency, and cross-entropy of a linear layer."""
+"""Softmax over many classes grouped by frequency, and cross-entropy of a linear layer."""
 import math
 from collections import namedtuple
 
@@ -17,8 +17,9 @@ _ASMoutput = namedtuple('_ASMoutput', ['output', 'loss'])
 class AdaptiveLogSoftmaxWithLoss(Module):
     """An approximate softmax for many classes of which few are frequent (Grave et al. 2017).
 
-    Classes are sorted by frequency and cut at `cutoffs`: the first are in the head, each further part is a cluster, whose layer has
-    1 / div_value the width of that before. Input (N, in_features) and labels (N,), or (in_features,) and (); gives (output, loss).
+    Classes are sorted by frequency and cut at `cutoffs`: the first are in the head, each further part is a cluster, whose layer has 1 /
+    div_value of the width of the one before. Takes input (N, in_features) and labels (N,), or (in_features,) and (); returns (output,
+    loss).
     """
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
@@ -59,7 +60,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return _ASMoutput(ops['squeeze'](output, 0) if single else output, loss)
 
     def _of_labels(self, x, labels):
-        """Log-probabilities (N,) of labels: of the head, and of those rows that are in a cluster within it."""
+        """Log-probabilities (N,) of labels: the head's, plus for rows in a cluster those within it."""
         place, rows, parts = labels, [], []
         for i, cluster in enumerate(self.tail):
             low, high = self.cutoffs[i:i + 2]
@@ -94,7 +95,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """cross_entropy() of a linear layer, which belongs to the loss. See nn.functional.linear_cross_entropy."""
+    """cross_entropy() of a linear layer that belongs to the loss. See nn.functional.linear_cross_entropy."""
 
     def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction='mean', weight=None,
                  ignore_index=None, label_smoothing=0.0, options=None):
@@ -122,7 +123,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class LinearCrossEntropyOptions:
-    """Options of memory against speed: they are kept, and change no result here."""
+    """Options that trade memory for speed; they are kept but change no result here."""
 
     def __init__(self, allow_retain_graph=False, batch_chunk_size=None, chunking_method='auto', acc_policy='auto', acc_dtype=None):
         self.allow_retain_graph, self.batch_chunk_size, self.chunking_method = allow_retain_graph, batch_chunk_size, chunking_method

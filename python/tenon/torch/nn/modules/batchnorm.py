@@ -12,11 +12,11 @@ from .lazy import LazyModuleMixin, waiting, waiting_buffer
 
 
 class _NormBase(Module):
-    """What normalisations with running statistics keep: weight, bias, running_mean, running_var, num_batches_tracked."""
+    """What normalisations with running statistics have: weight, bias, running_mean, running_var, num_batches_tracked."""
 
     _version = 2
     _dims = 0
-    _ranks = ()  # of the inputs that are taken
+    _ranks = ()  # of accepted inputs
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
         super().__init__()
@@ -38,14 +38,14 @@ class _NormBase(Module):
         return ('num_batches_tracked',) if self.track_running_stats else ()
 
     def reset_running_stats(self):
-        """Mean 0, variance 1, no batches."""
+        """Resets to mean 0, variance 1 and no batches."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self):
-        """weight 1, bias 0, and the running statistics."""
+        """Sets weight to 1 and bias to 0, and resets the running statistics."""
         self.reset_running_stats()
         if self.affine:
             with tenon.no_grad():
@@ -66,11 +66,11 @@ class _NormBase(Module):
 class _BatchNorm(_NormBase):
     """Zero mean and unit variance over all dimensions but the channels of (N, num_features, …).
 
-    momentum is the weight of a new batch in the running statistics; None: they are the mean over all batches.
+    momentum is the weight of a new batch in the running statistics; with None they are the mean over all batches.
     """
 
     def _count(self):
-        """Counts a batch; its weight in the running statistics."""
+        """Counts a batch and returns its weight in the running statistics."""
         counted = self.num_batches_tracked
         counted += 1
         return 1.0 / counted.item() if self.momentum is None else self.momentum
@@ -79,7 +79,7 @@ class _BatchNorm(_NormBase):
         self._check_input_dim(input)
         mean, variance = self.running_mean, self.running_var
         if not self.training:
-            function = F.batch_norm if mean is None or variance is None else _batch_norm  # which checks what can still be wrong
+            function = F.batch_norm if mean is None or variance is None else _batch_norm  # which checks for the remaining errors
             return function(input, mean, variance, self.weight, self.bias, mean is None and variance is None, 0.0, self.eps)
         if self.track_running_stats:
             return F.batch_norm(input, mean, variance, self.weight, self.bias, True, self._count(), self.eps)
@@ -90,19 +90,19 @@ BatchNorm1d, BatchNorm2d, BatchNorm3d = family(__name__, _BatchNorm, _ranks=lamb
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm over the batches of several processes: one process trains here, so it is not offered."""
+    """BatchNorm over the batches of several processes. Not offered, because a single process trains here."""
 
     def __init__(self, *args, **kwargs):
         raise NotImplementedError('[SyncBatchNorm] is not offered: one process trains here, use BatchNorm1d, BatchNorm2d or BatchNorm3d')
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
-        """Gives back the module: its batch norms see the whole batch of the one process."""
+        """Returns the module: its batch norms already see the whole batch of the one process."""
         return module
 
 
 class _LazyNormMixin(LazyModuleMixin):
-    """A normalisation that takes num_features from its first input."""
+    """A normalisation that infers num_features from its first input."""
 
     def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
         super().__init__(0, eps, momentum, False, False, device, dtype)
@@ -126,7 +126,7 @@ class _LazyNormMixin(LazyModuleMixin):
 
 
 def lazy_norm(where, base):
-    """The class that becomes `base` with its first input."""
+    """The class that turns into `base` with its first input."""
     return type('Lazy' + base.__name__, (_LazyNormMixin, base), {
         'cls_to_become': base, '__module__': where, '__doc__': f'{base.__name__} that takes num_features from its first input.'})
 

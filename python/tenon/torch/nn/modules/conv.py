@@ -14,7 +14,7 @@ _MODES = 'zeros', 'reflect', 'replicate', 'circular'
 
 
 class _ConvNd(_ConvBase):
-    """What all convolutions keep."""
+    """What all convolutions have."""
 
     transposed = property(lambda self: self._transposed)
 
@@ -56,7 +56,7 @@ class _ForwardNd(_ConvNd):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, 0, device, dtype)
 
     def _sides(self):
-        """What padding_mode adds to the last dimensions, as pad() takes it."""
+        """The amounts that padding_mode adds to the last dimensions, as pad() expects them."""
         if self.padding == 'valid':
             return [0] * (2 * self._dims)
         if self.padding == 'same':
@@ -89,7 +89,7 @@ class _TransposedNd(_ConvNd):
                          device, dtype)
 
     def _output_padding(self, shape, output_size):
-        """What must be added for an output of this size."""
+        """The padding to add for an output of this size."""
         if output_size is None:
             return self.output_padding
         n, name = self._dims, type(self).__name__
@@ -109,7 +109,7 @@ class _TransposedNd(_ConvNd):
 
 
 class _LazyConvMixin(LazyModuleMixin):
-    """A convolution that takes in_channels from its first input."""
+    """A convolution that infers in_channels from its first input."""
 
     _dims: int
 
@@ -129,7 +129,7 @@ class _LazyConvMixin(LazyModuleMixin):
 
 
 def _lazy(base):
-    """The class that becomes `base` with its first input; its constructor takes no in_channels."""
+    """The class that turns into `base` with its first input; its constructor takes no in_channels."""
     own = inspect.signature(base)
     signature = own.replace(parameters=[each for name, each in own.parameters.items() if name != 'in_channels'])
 

@@ -7,7 +7,7 @@ from .batchnorm import _NormBase, lazy_norm
 
 
 class _InstanceNorm(_NormBase):
-    """Zero mean and unit variance over each channel of each example of (N, num_features, …) or (num_features, …)."""
+    """Zero mean and unit variance for each channel of each example of (N, num_features, …) or (num_features, …)."""
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *,
                  bias=True):
@@ -17,7 +17,7 @@ class _InstanceNorm(_NormBase):
         return input.ndim - self._dims - 1
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Running statistics that a state has and this module does not keep are an error that says so."""
+        """Running statistics that a state has but this module does not keep are an error."""
         if not self.track_running_stats:
             given = [prefix + name for name in ('running_mean', 'running_var') if prefix + name in state_dict]
             if given and local_metadata.get('version') is None:

@@ -11,10 +11,10 @@ __all__ = ['LazyModuleMixin']
 
 
 class LazyModuleMixin(Module):
-    """For modules with UninitializedParameter or UninitializedBuffer: subclass it beside the module, and define
+    """For modules with UninitializedParameter or UninitializedBuffer: subclass it along with the module, and define
     initialize_parameters(self, *input), which calls materialize() on each.
 
-    The first call does so, and the module becomes one of class `cls_to_become`, where that is set.
+    The first call runs it, and then the module gets the class `cls_to_become`, if that is set.
     """
 
     cls_to_become: Any = None
@@ -28,11 +28,11 @@ class LazyModuleMixin(Module):
         raise NotImplementedError(f'[{type(self).__name__}] define initialize_parameters(self, *input) in the class')
 
     def has_uninitialized_params(self):
-        """Whether a parameter or buffer of this module waits for its shape."""
+        """Whether a parameter or buffer of this module still waits for its shape."""
         return any(is_lazy(x) for x in itertools.chain(self.parameters(recurse=False), self.buffers(recurse=False)))
 
     def _materialize(self, shapes):
-        """Gives those of these tensors a shape that wait for one, and initial values, unless a state gave them both."""
+        """Gives each of these tensors that waits for a shape that shape, and initial values unless a state provided both."""
         waits = self.has_uninitialized_params()
         for name, shape in shapes.items():
             if is_lazy(getattr(self, name)):
@@ -52,7 +52,7 @@ class LazyModuleMixin(Module):
             self.__class__ = self.cls_to_become
 
     def _take(self, name, x, key, value, local_metadata, error_msgs):
-        """A state with shapes materialises what waits for them; one without leaves it waiting."""
+        """A state with shapes materialises what waits for them; a state without leaves it waiting."""
         if is_lazy(value) and is_lazy(x):
             return
         if is_lazy(x):

@@ -14,7 +14,7 @@ from .lazy import LazyModuleMixin, waiting
 
 
 def draw_weights(module, fan_in):
-    """What layers begin with: weight and bias uniform within 1 / √fan_in."""
+    """The initial weights of layers: weight and bias uniform within 1 / √fan_in."""
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
     for x in (module.weight, module.bias):
         if x is not None:
@@ -22,7 +22,7 @@ def draw_weights(module, fan_in):
 
 
 class Identity(Module):
-    """Gives back its input; takes any arguments."""
+    """Returns its input; accepts any arguments."""
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -44,11 +44,11 @@ class Linear(_nn.Linear):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """Linear, by the name that attention's last layer prints."""
+    """Linear under the name that attention's last layer prints."""
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """Linear that takes in_features from its first input."""
+    """Linear that infers in_features from its first input."""
 
     cls_to_become = Linear
 

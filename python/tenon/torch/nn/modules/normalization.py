@@ -1,4 +1,4 @@
-"""Normalisation of each example by itself."""
+"""Normalisation of each example on its own."""
 from functools import partial
 
 import tenon
@@ -21,7 +21,7 @@ def _reset(module):
 def _cross_map(input, size, alpha=1e-4, beta=0.75, k=1):
     """x / (k + alpha · mean of the squares of `size` neighbouring channels)^beta; x (N, C, H, W).
 
-    PyTorch's own keeps the first channel in the window for ever, and has the gradient of another window.
+    Unlike this, PyTorch's own keeps the first channel in the window for ever, and has the gradient of another window.
     """
     if input.ndim != 4:
         raise InvalidArgumentError(f'[CrossMapLRN2d] input has rank {input.ndim}, must be 4')
@@ -34,7 +34,7 @@ CrossMapLRN2d.__doc__ = _cross_map.__doc__
 
 
 class LayerNorm(_nn.LayerNorm):
-    """Zero mean and unit variance over the last dimensions, those of normalized_shape. weight, bias of that shape."""
+    """Zero mean and unit variance over the last dimensions, those of normalized_shape. weight and bias have that shape."""
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__(normalized_shape, eps, elementwise_affine, bias)
@@ -47,7 +47,7 @@ class LayerNorm(_nn.LayerNorm):
 
 
 class RMSNorm(_nn.RMSNorm):
-    """Divides by the root of the mean square over the last dimensions. weight of the shape normalized_shape."""
+    """Divides by the root of the mean square over the last dimensions. weight has the shape normalized_shape."""
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
         super().__init__(normalized_shape, eps, elementwise_affine)
@@ -57,7 +57,7 @@ class RMSNorm(_nn.RMSNorm):
 
 
 class GroupNorm(_nn.GroupNorm):
-    """Zero mean and unit variance over groups of channels of (N, num_channels, …). weight, bias (num_channels,)."""
+    """Zero mean and unit variance for groups of channels of (N, num_channels, …). weight, bias (num_channels,)."""
 
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
         super().__init__(num_groups, num_channels, eps, affine)

@@ -1,4 +1,4 @@
-"""Padding of the last one, two or three dimensions: a number for all sides, or one for each."""
+"""Padding of the last one, two or three dimensions, by one number for all sides or one for each."""
 from ....nn.module import Module
 from .. import functional as F
 from ._make import family, shown
@@ -54,7 +54,7 @@ class _ReplicationPadNd(_Padding):
 
 
 class _CircularPadNd(_Padding):
-    """Entries of the other end; padding (left, right, top, bottom, front, back), or one number for all."""
+    """Entries from the opposite end; padding (left, right, top, bottom, front, back), or one number for all."""
 
     _mode = 'circular'
 

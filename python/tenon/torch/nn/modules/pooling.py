@@ -46,7 +46,7 @@ LPPool3d = _lp_pool('LPPool3d', F.lp_pool3d)
 
 
 class _MaxUnpoolNd(Module):
-    """Elements put back to where a max pooling found them, 0 elsewhere."""
+    """Elements put back where a max pooling found them, 0 elsewhere."""
 
     _dims = 0
 
@@ -64,7 +64,7 @@ class _MaxUnpoolNd(Module):
 
 
 class _FractionalMaxPoolNd(Module):
-    """The largest element of windows that lie a random, fractional step apart (Graham 2014); output_size or output_ratio."""
+    """The largest element of windows at random, fractional distances (Graham 2014); output_size or output_ratio."""
 
     _dims = 0
 

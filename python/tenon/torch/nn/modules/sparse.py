@@ -11,7 +11,7 @@ from .. import init
 
 
 class _Table(Module):
-    """What Embedding and EmbeddingBag keep: weight (num_embeddings, embedding_dim)."""
+    """What Embedding and EmbeddingBag have: weight (num_embeddings, embedding_dim)."""
 
     num_embeddings: int
     embedding_dim: int
@@ -33,20 +33,20 @@ class _Table(Module):
             self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws the rows anew; that of padding_idx is 0."""
+        """Draws the rows anew; row padding_idx is 0."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with tenon.no_grad():
                 self.weight[self.padding_idx] = 0
 
     def _options(self, words):
-        """Those of the options that are not what is usual."""
+        """The options that differ from the defaults."""
         usual = {'padding_idx': None, 'max_norm': None, 'norm_type': 2, 'scale_grad_by_freq': False, 'sparse': False, 'mode': ''}
         return ''.join(f', {word}={getattr(self, word)!r}' for word in words.split() if getattr(self, word) != usual[word])
 
 
 def _given(cls, embeddings, freeze, **options):
-    """A layer with given rows, which are not trained where `freeze`."""
+    """A layer with given rows, which are not trained if `freeze`."""
     if embeddings.ndim != 2:
         raise InvalidArgumentError(f'[{cls.__name__}] embeddings have rank {embeddings.ndim}, must be 2')
     rows, width = embeddings.shape
@@ -58,7 +58,7 @@ def _given(cls, embeddings, freeze, **options):
 class Embedding(_Table):
     """Rows of a weight (num_embeddings, embedding_dim) by an index (…): (…, embedding_dim).
 
-    sparse changes nothing: gradients are dense.
+    sparse has no effect: gradients are dense.
     """
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
@@ -83,7 +83,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima over bags of rows of a weight: of each row of input (bags, n), or of a row cut at offsets."""
+    """Sums, means or maxima over bags of rows of a weight: one bag for each row of input (bags, n), or a vector cut at offsets."""
 
     def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False,
                  _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):

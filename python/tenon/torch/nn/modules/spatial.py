@@ -1,4 +1,4 @@
-"""Resampling, pixels against channels, windows as columns, and changes of shape."""
+"""Resampling, moving pixels to channels, windows as columns, and changes of shape."""
 from functools import partial
 
 from ...._core import ops
@@ -16,7 +16,7 @@ Unfold = _module('Unfold', F.unfold, 'kernel_size dilation padding stride')
 
 
 class Upsample(Module):
-    """(N, C, …) at another size, or at its size times scale_factor. See nn.functional.interpolate."""
+    """(N, C, …) resampled to another size, or to its size times scale_factor. See nn.functional.interpolate."""
 
     def __init__(self, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None):
         super().__init__()

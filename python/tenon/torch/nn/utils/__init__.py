@@ -1,7 +1,7 @@
-"""torch.nn.utils: clipping of gradients, parameters as one vector, parametrisations, pruning, layers joined with batch norms."""
+"""torch.nn.utils: clipping of gradients, parameters as one vector, parametrisations, pruning, layers merged with batch norms."""
 from importlib import import_module
 
-# What is imported when it is first used: modules, and functions by module.
+# Imported on first use: modules, and functions by module.
 _MODULES = frozenset('clip convert_parameters fusion making norms parametrizations parametrize prune rnn stateless'.split())
 _LAZY = {name: module for module, names in {
     'clip': 'clip_grad_norm clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm',

@@ -1,4 +1,4 @@
-"""Gradients held within bounds. foreach, of speed alone, changes nothing."""
+"""Gradients limited to bounds. foreach, which only concerns speed, has no effect."""
 import math
 import warnings
 
@@ -12,7 +12,7 @@ def _gradients(parameters):
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """The norm of all tensors together, as a Tensor of rank 0; 0 of none."""
+    """The joint norm of all tensors, as a Tensor of rank 0; 0 for no tensors."""
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not tensors:
         return ops['full']((), 0.0)
@@ -30,7 +30,7 @@ def _count_of_nonzero(tensors):
 
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
-    """Scales gradients down together as total_norm, which was taken before, is above max_norm."""
+    """Scales gradients down together by the factor by which total_norm, computed before, exceeds max_norm."""
     with no_grad():
         gradients = _gradients(parameters)
         if gradients:
@@ -38,7 +38,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Scales gradients down together to a norm of max_norm; returns the norm before."""
+    """Scales gradients down together to a norm of at most max_norm; returns the norm before."""
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     found = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, found)

@@ -11,12 +11,12 @@ def _check(where, parameters):
 
 
 def parameters_to_vector(parameters):
-    """All parameters in one row; recorded, so that gradients come back."""
+    """All parameters as one vector; recorded, so that gradients flow back."""
     return ops['concat']([ops['reshape'](x, (x.size,)) for x in _check('parameters_to_vector', parameters)], 0)
 
 
 def vector_to_parameters(vec, parameters):
-    """Writes a row back into parameters."""
+    """Writes a vector back into parameters."""
     if not isinstance(vec, Tensor):
         raise TypeError(f'[vector_to_parameters] vec must be a Tensor, not {type(vec).__name__}')
     at = 0

@@ -1,4 +1,4 @@
-"""Layers joined with the batch norm behind them, for evaluation: one layer with other weights."""
+"""Layers merged with the batch norm after them, for evaluation: one layer with other weights."""
 import copy
 
 from .... import no_grad
@@ -10,7 +10,7 @@ __all__ = ['fuse_conv_bn_eval', 'fuse_conv_bn_weights', 'fuse_linear_bn_eval', '
 
 
 def _fused(weight, bias, mean, variance, eps, scale, shift, dim):
-    """scale · (layer - mean) / √(variance + eps) + shift as a layer; dim: of the outputs in weight."""
+    """scale · (layer - mean) / √(variance + eps) + shift as a layer; dim: the dimension of the outputs in weight."""
     with no_grad():
         factor = ops['rsqrt'](variance + eps)
         factor = factor if scale is None else factor * scale
@@ -43,12 +43,12 @@ def _join(where, layer, bn, dim):
 
 
 def fuse_conv_bn_eval(conv, bn, transpose=False):
-    """A convolution that computes bn(conv(x)), both evaluating."""
+    """A convolution that computes bn(conv(x)), both in evaluation."""
     return _join('fuse_conv_bn_eval', conv, bn, 1 if transpose else 0)
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A linear layer that computes bn(linear(x)), both evaluating."""
+    """A linear layer that computes bn(linear(x)), both in evaluation."""
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise InvalidArgumentError(f'[fuse_linear_bn_eval] out_features {linear.out_features} and num_features {bn.num_features} differ')
     return _join('fuse_linear_bn_eval', linear, bn, 0)

@@ -1,4 +1,4 @@
-"""weight_norm and spectral_norm as they were before parametrisations: a hook writes the weight before each forward."""
+"""weight_norm and spectral_norm as before parametrisations: a hook writes the weight before each forward."""
 import warnings
 
 from .... import no_grad
@@ -9,7 +9,7 @@ from .spectral import check_power_iterations, default_dim, sigma, start
 
 
 def norm_except(v, dim):
-    """The norm of v over all dimensions but one, in v's rank; of all of it where dim is None or -1, of rank 0."""
+    """The norm of v over all dimensions but one, in v's rank; over all of it, with rank 0, if dim is None or -1."""
     if dim is None or dim == -1:
         return ops['norm'](v, 2.0)
     dim %= v.ndim
@@ -43,19 +43,19 @@ class WeightNorm:
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute_weight(self, module):
-        """The weight of g and v."""
+        """The weight made of g and v."""
         g, v = getattr(module, self.name + '_g'), getattr(module, self.name + '_v')
         return v * (g / norm_except(v, self.dim))
 
     def attach(self, module, weight):
-        """Puts g and v in the place of the weight."""
+        """Replaces the weight by g and v."""
         delattr(module, self.name)
         module.register_parameter(self.name + '_g', Parameter(norm_except(weight.detach(), self.dim)))
         module.register_parameter(self.name + '_v', Parameter(weight.detach()))
         setattr(module, self.name, self.compute_weight(module))
 
     def remove(self, module):
-        """Puts the weight in their place again."""
+        """Replaces g and v by the weight again."""
         with no_grad():
             weight = self.compute_weight(module)
         for name in (self.name, self.name + '_g', self.name + '_v'):
@@ -67,14 +67,14 @@ class WeightNorm:
 
 
 def weight_norm(module, name='weight', dim=0):
-    """Trains the length g and the direction v of a weight, length over all dimensions but one; dim=None: of all of it."""
+    """Trains the length g and the direction v of a weight; lengths are over all dimensions but one, or over all with dim=None."""
     warnings.warn('[weight_norm] nn.utils.parametrizations.weight_norm is the newer one', FutureWarning, stacklevel=2)
     _register('weight_norm', WeightNorm(name, dim), module)
     return module
 
 
 def remove_weight_norm(module, name='weight'):
-    """Takes weight_norm() away; the weight keeps its value."""
+    """Removes weight_norm(); the weight keeps its value."""
     number, hook = _find('remove_weight_norm', WeightNorm, module, name)
     hook.remove(module)
     del module._forward_pre_hooks[number]
@@ -92,7 +92,7 @@ class SpectralNorm:
         return getattr(module, self.name + '_u'), getattr(module, self.name + '_v')
 
     def compute_weight(self, module, do_power_iteration):
-        """The weight divided by sigma; in training the vectors come closer first."""
+        """The weight divided by sigma; in training the vectors are refined first."""
         weight = getattr(module, self.name + '_orig')
         count = self.n_power_iterations if do_power_iteration else 0
         return weight / sigma(weight, self.dim, *self._vectors(module), count, self.eps, v_first=True)
@@ -106,7 +106,7 @@ class SpectralNorm:
             module.register_buffer(self.name + suffix, x)
 
     def remove(self, module):
-        """Puts the divided weight in their place again."""
+        """Replaces them by the divided weight again."""
         with no_grad():
             weight = self.compute_weight(module, False)
         for suffix in ('', '_u', '_v', '_orig'):
@@ -118,13 +118,13 @@ class SpectralNorm:
 
 
 def spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None):
-    """Divides a weight by its largest singular value, which each forward in training finds more closely."""
+    """Divides a weight by its largest singular value, which each forward in training refines."""
     _register('spectral_norm', SpectralNorm(name, n_power_iterations, default_dim(module) if dim is None else dim, eps), module)
     return module
 
 
 def remove_spectral_norm(module, name='weight'):
-    """Takes spectral_norm() away; the weight keeps its value."""
+    """Removes spectral_norm(); the weight keeps its value."""
     number, hook = _find('remove_spectral_norm', SpectralNorm, module, name)
     hook.remove(module)
     del module._forward_pre_hooks[number]

@@ -1,4 +1,4 @@
-"""Parametrisations that are often used: orthogonal matrices, and weights of a given norm."""
+"""Common parametrisations: orthogonal matrices, and weights of a given norm."""
 from .... import linalg as _linalg
 from .... import no_grad
 from ...._core import ops
@@ -36,12 +36,12 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name='weight', dim=0):
-    """Trains the length and the direction of a weight, length over all dimensions but one; dim=None: of all of it."""
+    """Trains the length and the direction of a weight; lengths are over all dimensions but one, or over all with dim=None."""
     _weight('weight_norm', module, name)
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def rename(state_dict, prefix, *_):
-        """States of the older weight_norm are taken."""
+        """Accepts states of the older weight_norm."""
         for old, new in (('_g', 'original0'), ('_v', 'original1')):
             if prefix + name + old in state_dict:
                 state_dict[f'{prefix}parametrizations.{name}.{new}'] = state_dict.pop(prefix + name + old)
@@ -50,7 +50,7 @@ def weight_norm(module, name='weight', dim=0):
 
 
 class _SpectralNorm(Module):
-    """weight / its largest singular value (Miyato et al. 2018); of a vector: / its length."""
+    """weight / its largest singular value (Miyato et al. 2018); for a vector, weight / its length."""
 
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
@@ -73,7 +73,7 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None):
-    """Divides a weight by its largest singular value, which each use in training finds more closely."""
+    """Divides a weight by its largest singular value, which each use in training refines."""
     weight = _weight('spectral_norm', module, name)
     dim = default_dim(module) if dim is None else dim
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
@@ -109,7 +109,7 @@ def _columns(x, count):
 
 
 def _of_skew(x, to_orthogonal):
-    """The orthogonal matrix of the skew-symmetric one whose lower triangle x (…, n, k) has, its first k columns."""
+    """The first k columns of the orthogonal matrix made from the skew-symmetric one whose lower triangle is x (…, n, k)."""
     n, k = x.shape[-2:]
     x = ops['tril'](x)
     if n > k:
@@ -118,7 +118,7 @@ def _of_skew(x, to_orthogonal):
 
 
 def _of_reflections(x):
-    """The product of the Householder reflections below the diagonal of x (…, n, k), its columns signed by the diagonal."""
+    """The product of the Householder reflections below the diagonal of x (…, n, k); the diagonal gives the columns' signs."""
     from ...linalg import householder_product
     v = ops['tril'](x, -1)
     signs = ops['trunc'](ops['diagonal'](x, 0, -2, -1).detach())
@@ -139,9 +139,9 @@ def _near_orthogonal(x):
 
 
 class _Orthogonal(Module):
-    """An orthogonal matrix, or one with orthonormal rows or columns, of numbers that are free.
+    """An orthogonal matrix, or one with orthonormal rows or columns, made from unconstrained numbers.
 
-    With a base, which moves when a value is assigned, the numbers say only how far the matrix is turned from it (Lezcano-Casado 2019).
+    With a base, which moves when a value is assigned, the numbers only say how the matrix is rotated from it (Lezcano-Casado 2019).
     """
 
     def __init__(self, weight, orthogonal_map, use_trivialization=True):
@@ -181,13 +181,13 @@ class _Orthogonal(Module):
         return ops['expand'](-ops['eye'](n, k, 0, q.dtype, q.device), q.shape).clone()
 
     def _reflections(self, q):
-        """What _of_reflections() makes q of."""
+        """The input from which _of_reflections() makes q."""
         if self.orthogonal_map != 'householder':
             raise NotImplementedError(f'[orthogonal] without use_trivialization no value can be assigned to {self.orthogonal_map}')
         from ...householder import geqrf
         a, tau = geqrf(q)
         signs = ops['sign'](ops['diagonal'](a, 0, -2, -1))
-        signs = ops['where'](tau == 0, -signs, signs)  # no reflection there, where the map makes one
+        signs = ops['where'](tau == 0, -signs, signs)  # no reflection there, although the map makes one
         k = q.shape[-1]
         on_diagonal = ops['eye'](q.shape[-2], k, 0, q.dtype, q.device) * ops['unsqueeze'](signs, -2)
         return ops['tril'](a, -1) + on_diagonal
@@ -196,7 +196,7 @@ class _Orthogonal(Module):
 def orthogonal(module, name='weight', orthogonal_map=None, *, use_trivialization=True):
     """Keeps a matrix, or a batch of them, orthogonal: its rows or columns orthonormal, whichever are fewer.
 
-    orthogonal_map: 'matrix_exp', 'cayley' or 'householder', which is faster where the matrix is far from square.
+    orthogonal_map: 'matrix_exp', 'cayley' or 'householder', which is faster if the matrix is far from square.
     """
     weight = _weight('orthogonal', module, name)
     if weight.ndim < 2:

@@ -1,7 +1,7 @@
-"""Parameters that are computed: modules stand between what is trained and what a layer sees.
+"""Parameters that are computed: modules stand between the trained tensors and what a layer sees.
 
-A module with parametrisations is of a class of its own, in which each such tensor is a property; `module.parametrizations` holds,
-by the tensor's name, what is trained ("original", or "original0", …) and the modules that it goes through.
+A module with parametrisations gets its own class, in which each such tensor is a property; `module.parametrizations` holds, by the
+tensor's name, the trained tensors ("original", or "original0", …) and the modules that they go through.
 """
 import contextlib
 import copy
@@ -21,7 +21,7 @@ _scopes = 0
 
 @contextlib.contextmanager
 def cached():
-    """In this scope each parametrised tensor is computed once, however often it is read."""
+    """In this scope each parametrised tensor is computed only once, however often it is read."""
     global _scopes
     _scopes += 1
     try:
@@ -37,7 +37,7 @@ def _as_list(value):
 
 
 class ParametrizationList(ModuleList):
-    """What is trained of a tensor, and the modules that make the tensor of it, one after the other."""
+    """The trained tensors behind a tensor, and the modules that compute it from them, one after the other."""
 
     def __init__(self, modules, original, unsafe=False):
         modules = list(modules)
@@ -63,10 +63,10 @@ class ParametrizationList(ModuleList):
         return ['original'] if self.is_tensor else [f'original{i}' for i in range(self.ntensors)]
 
     def _keep(self, name, x, original):
-        """What is trained keeps its identity where shape and dtype stay."""
+        """A trained tensor keeps its identity if shape and dtype stay."""
         if self.is_tensor and x.dtype is original.dtype and x.shape == original.shape:
             with no_grad():
-                original.copy_(x.clone() if x.shares_memory(original) else x)  # it may be a view that is turned round
+                original.copy_(x.clone() if x.shares_memory(original) else x)  # it may be a reversed view
             x = original
         elif isinstance(original, Parameter):
             x = Parameter(x, original.requires_grad)
@@ -86,14 +86,14 @@ class ParametrizationList(ModuleList):
 
     @staticmethod
     def _inverse(part, value):
-        """What part makes the value of; the value itself where part cannot say."""
+        """The input for which part returns the value; the value itself if part cannot say."""
         try:
             return part.right_inverse(value) if hasattr(part, 'right_inverse') else value
         except NotImplementedError:
             return value
 
     def right_inverse(self, value):
-        """Sets what is trained so that the tensor becomes `value`."""
+        """Sets the trained tensors such that the tensor becomes `value`."""
         with no_grad():
             for part in reversed(list(self)):
                 if not hasattr(part, 'right_inverse'):
@@ -141,7 +141,7 @@ def _copied(self, memo):
 
 
 def _set_class(module, names):
-    """Gives the module a class with these properties, or its own one again."""
+    """Gives the module a class with these properties, or its original class."""
     base = type_before_parametrizations(module)
     if not names:
         module.__class__ = base
@@ -152,7 +152,7 @@ def _set_class(module, names):
 
 
 def is_parametrized(module, tensor_name=None):
-    """Whether a module has parametrisations, or this tensor of it has."""
+    """Whether a module, or this tensor of it, has parametrisations."""
     parts = module.__dict__.get('parametrizations')
     if not isinstance(parts, ModuleDict):
         return False
@@ -165,10 +165,10 @@ def type_before_parametrizations(module):
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
-    """From now on module.<tensor_name> is parametrization(what is trained); returns the module.
+    """From now on module.<tensor_name> is parametrization(trained tensor); returns the module.
 
-    A parametrisation may have right_inverse(value), which gives what is trained for a value. Further ones take the result of those
-    before. unsafe: shape and dtype may change.
+    A parametrisation may have right_inverse(value), which returns the trained tensor for a value. Each further one takes the result of
+    the one before. unsafe: shape and dtype may change.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -188,7 +188,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
 
 
 def _append(module, name, parametrization, unsafe):
-    """Adds a parametrisation behind those that are there; what is trained stays as it is."""
+    """Adds a parametrisation after the existing ones; the trained tensors stay as they are."""
     parts = module.parametrizations[name]
     with no_grad():
         before = getattr(module, name)
@@ -206,7 +206,7 @@ def _append(module, name, parametrization, unsafe):
 
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
-    """Takes the parametrisations of a tensor away; it keeps its value, or with leave_parametrized=False what was trained."""
+    """Removes the parametrisations of a tensor, which keeps its value, or with leave_parametrized=False the trained one."""
     if not is_parametrized(module, tensor_name):
         raise InvalidArgumentError(f'[remove_parametrizations] {type(module).__name__} has no parametrisation of {tensor_name!r}')
     parts = module.parametrizations[tensor_name]
@@ -230,7 +230,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
 
 
 def _with_value(x, value):
-    """x with a value, the same object where the shape allows it."""
+    """x with a value; the same object if the shape allows it."""
     if x.shape == value.shape and x.dtype is value.dtype:
         with no_grad():
             x.copy_(value)
@@ -239,7 +239,7 @@ def _with_value(x, value):
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Copies parametrisations, of one tensor or all, and what is trained to another module; returns that."""
+    """Copies parametrisations, of one tensor or all, and the trained tensors to another module, which is returned."""
     if not is_parametrized(from_module):
         return to_module
     for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:

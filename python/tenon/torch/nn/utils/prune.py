@@ -1,6 +1,6 @@
-"""Pruning: elements of a parameter held at 0 by a mask, which a hook lays over it before each forward.
+"""Pruning: a mask keeps elements of a parameter at 0; a hook applies it before each forward.
 
-A pruned parameter `name` lies in `name_orig`, its mask in the buffer `name_mask`; `name` is their product.
+A pruned parameter `name` is stored as `name_orig`, its mask as the buffer `name_mask`; `name` is their product.
 """
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ __all__ = ['BasePruningMethod', 'CustomFromMask', 'Identity', 'L1Unstructured', 
 
 
 def _check_amount(amount):
-    """A count, or a part from 0 to 1."""
+    """Checks a count, or a share from 0 to 1."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise TypeError(f'[prune] amount must be an int or a float, not {type(amount).__name__}')
     if amount < 0 or isinstance(amount, float) and not amount <= 1:
@@ -25,7 +25,7 @@ def _check_amount(amount):
 
 
 def _count(amount, size):
-    """How many of `size` are pruned."""
+    """How many of `size` elements are pruned."""
     count = round(amount * size) if isinstance(amount, float) else amount
     if count > size:
         raise InvalidArgumentError(f'[prune] amount {amount} is more than the {size} there are')
@@ -59,7 +59,7 @@ def _hook_of(module, name):
 
 
 def _behind(earlier, method):
-    """A container of the earlier methods and this one."""
+    """A container with the earlier methods and this one."""
     if not isinstance(earlier, PruningContainer):
         earlier = PruningContainer(earlier)
     earlier.add_pruning_method(method)
@@ -67,7 +67,7 @@ def _behind(earlier, method):
 
 
 class BasePruningMethod(ABC):
-    """A way to choose what is pruned: subclass it with compute_mask(), and PRUNING_TYPE 'unstructured', 'structured' or 'global'."""
+    """A way to choose what to prune: subclass it with compute_mask(), and PRUNING_TYPE 'unstructured', 'structured' or 'global'."""
 
     _tensor_name: Any
     dim: Any
@@ -78,16 +78,16 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t, default_mask):
-        """A mask for a tensor t, given what is masked already."""
+        """A mask for a tensor t, given what is already masked."""
 
     def apply_mask(self, module):
-        """The parameter under its mask."""
+        """The parameter multiplied by its mask."""
         original = getattr(module, self._tensor_name + '_orig')
         return cast(getattr(module, self._tensor_name + '_mask'), original.dtype) * original
 
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
-        """Prunes a parameter of a module by this method, behind those it was pruned by before; returns the method."""
+        """Prunes a parameter of a module by this method, after earlier methods; returns the method."""
         found = _hook_of(module, name)
         if found is None and (name not in module._parameters or module._parameters[name] is None):
             raise AttributeError(f'[prune] {type(module).__name__} has no parameter {name!r}')
@@ -190,7 +190,7 @@ class Identity(BasePruningMethod):
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Prunes elements at random: a count of them, or a part from 0 to 1."""
+    """Prunes elements at random: a count, or a share from 0 to 1."""
 
     def __init__(self, amount):
         _check_amount(amount)
@@ -208,14 +208,14 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(RandomUnstructured):
-    """Prunes the elements that are smallest: a count of them, or a part from 0 to 1."""
+    """Prunes the smallest elements: a count, or a share from 0 to 1."""
 
     def _scores(self, t):
         return ops['abs'](t)
 
 
 class RandomStructured(BasePruningMethod):
-    """Prunes channels of a dimension at random: a count of them, or a part from 0 to 1."""
+    """Prunes channels of a dimension at random: a count, or a share from 0 to 1."""
 
     PRUNING_TYPE = 'structured'
 
@@ -235,7 +235,7 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(RandomStructured):
-    """Prunes the channels of a dimension whose n-norm is smallest: a count of them, or a part from 0 to 1."""
+    """Prunes the channels of a dimension with the smallest n-norms: a count, or a share from 0 to 1."""
 
     def __init__(self, amount, n, dim=-1):
         super().__init__(amount, dim)
@@ -271,7 +271,7 @@ def random_unstructured(module, name, amount):
 
 
 def l1_unstructured(module, name, amount, importance_scores=None):
-    """Prunes the smallest elements of a parameter, or those of least importance; returns the module."""
+    """Prunes the smallest elements of a parameter, or the least important ones; returns the module."""
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
@@ -283,7 +283,7 @@ def random_structured(module, name, amount, dim):
 
 
 def ln_structured(module, name, amount, n, dim, importance_scores=None):
-    """Prunes channels of a parameter whose n-norm is smallest; returns the module."""
+    """Prunes channels of a parameter with the smallest n-norms; returns the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
@@ -295,7 +295,7 @@ def custom_from_mask(module, name, mask):
 
 
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
-    """Prunes several (module, name) together, as if they were one tensor; importance_scores: a dict of some of them."""
+    """Prunes several (module, name) together, as if they were one tensor; importance_scores: a dict for some of them."""
     if not isinstance(parameters, Iterable):
         raise TypeError(f'[global_unstructured] parameters must be pairs of module and name, not {type(parameters).__name__}')
     pairs, given = list(parameters), importance_scores or {}

@@ -17,7 +17,7 @@ def check_power_iterations(count):
 
 
 def as_matrix(weight, dim):
-    """(dim, all others)."""
+    """x as a matrix (dim, all others)."""
     if dim:
         weight = ops['permute'](weight, (dim, *(d for d in range(weight.ndim) if d != dim)))
     return ops['reshape'](weight, (weight.shape[0], weight.size // max(weight.shape[0], 1)))
@@ -40,8 +40,8 @@ def start(weight, dim, eps, count=0):
 
 
 def sigma(weight, dim, u, v, count, eps, v_first=False):
-    """uᵀ weight v after some iterations, which change u and v; the gradient is that of the weight alone."""
+    """uᵀ weight v after some iterations, which update u and v; only the weight has a gradient."""
     matrix = as_matrix(weight, dim)
     _step(matrix.detach(), u, v, count, eps, v_first)
-    u, v = u.clone(), v.clone()  # a further call, before the backward pass, writes to the kept ones
+    u, v = u.clone(), v.clone()  # a further call before the backward pass writes to the kept ones
     return ops['sum'](u * ops['matmul'](matrix, v))

@@ -1,4 +1,4 @@
-"""Examples as batches by PyTorch's rules: tuples become lists, dicts and named tuples stay what they are."""
+"""Makes batches of examples by PyTorch's rules: tuples become lists; dicts and named tuples keep their types."""
 import collections.abc
 import copy
 
@@ -10,7 +10,7 @@ __all__ = ['collate', 'default_collate', 'default_collate_fn_map', 'default_conv
 
 
 def _each_field(example, convert):
-    """The example with convert(key) for each of its fields, in a copy where its type can be copied."""
+    """The example with convert(key) for each of its fields, as a copy if its type can be copied."""
     is_mapping = isinstance(example, collections.abc.Mapping)
     keys = list(example) if is_mapping else range(len(example))
     fields = {key: convert(key) for key in keys}
@@ -20,11 +20,11 @@ def _each_field(example, convert):
     try:
         if not isinstance(example, (collections.abc.MutableMapping, collections.abc.MutableSequence)):
             return type(example)(plain)
-        made = copy.copy(example)  # which may have attributes besides
+        made = copy.copy(example)  # which may have other attributes
         for key, value in fields.items():
             made[key] = value
         return made
-    except TypeError:  # a type that cannot be made or filled so, such as range
+    except TypeError:  # a type that cannot be made or filled like this, such as range
         return plain
 
 
@@ -38,7 +38,7 @@ def _is_text(x):
 
 
 def default_convert(data):
-    """NumPy arrays and numbers as tensors, field by field; everything else stays."""
+    """Converts NumPy arrays and numbers to tensors, field by field; everything else stays."""
     if isinstance(data, (Tensor, str, bytes)):
         return data
     if _is_numpy(data):
@@ -49,7 +49,7 @@ def default_convert(data):
 
 
 def collate(batch, *, collate_fn_map=None):
-    """A batch of examples: those of a type in collate_fn_map by its function, others field by field."""
+    """A batch of examples: types in collate_fn_map by its function, others field by field."""
     first = batch[0]
     for kind, function in (collate_fn_map or {}).items():
         if type(first) is kind:
@@ -92,5 +92,6 @@ default_collate_fn_map = {Tensor: _stacked, float: _floats, int: _numbers, str: 
 
 
 def default_collate(batch):
-    """Tensors and arrays stacked, numbers as a tensor (floats float64), text as it is; dicts, tuples and lists field by field."""
+    """Stacks tensors and arrays, makes a tensor of numbers (floats become float64) and keeps text; dicts, tuples and lists go field
+    by field."""
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -1,4 +1,4 @@
-"""The loader with PyTorch's arguments, over the loader and the workers of tenon.data."""
+"""The loader with PyTorch's arguments, built on the loader and workers of tenon.data."""
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,9 +17,9 @@ __all__ = ['DataLoader', 'default_collate', 'default_convert', 'get_worker_info'
 class DataLoader(_data.DataLoader):
     """`for batch in loader`: every loop is an epoch.
 
-    Batches come in order whatever in_order says. Workers are forked for each epoch, with persistent_workers as well: they see the
-    dataset as it is then. pin_memory changes nothing: copies to devices wait for nothing anyway. batch_size None gives examples as they
-    are, arrays as tensors.
+    Batches come in order, whatever in_order says. Workers are forked for each epoch, even with persistent_workers, and see the dataset
+    as it then is. pin_memory has no effect, because copies to devices never wait. batch_size=None yields single examples, with arrays
+    as tensors.
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
@@ -40,7 +40,7 @@ class DataLoader(_data.DataLoader):
         self.batch_size = None if batch_sampler is not None else batch_size
         self._choose_samplers(bool(shuffle), sampler, batch_sampler, generator)
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
-        # What tenon's own datasets give at once is what collating their examples gives; derived ones may have changed the examples.
+        # A batch from tenon's own datasets equals the collated examples; derived classes may have changed the examples.
         rows = dataset.dataset if type(dataset) is Subset else dataset
         self._by_batch = dataset.batch if collate_fn is None and self._auto_collation and type(rows) is TensorDataset else None
         self.prefetch_factor = self.prefetch_factor if num_workers else None
@@ -63,7 +63,7 @@ class DataLoader(_data.DataLoader):
         raise AttributeError('[DataLoader] the order is the sampler\'s: loader.sampler.set_epoch(epoch), of a DistributedSampler')
 
     def _order(self) -> Any:
-        """What gives indices, or lists of them."""
+        """The source of indices, or of lists of them."""
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __len__(self):
@@ -87,7 +87,8 @@ class DataLoader(_data.DataLoader):
         return super()._stream() if self._auto_collation else map(self.collate_fn, self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
-        seed = int(ops['randint']((), 0, 2**63 - 1, None, None, self.generator))  # without workers, too: orders are to be the same
+        seed = int(ops['randint']((), 0, 2**63 - 1, None, None, self.generator))  # even without workers, so that orders do not depend on
+                                                                                  # their number
         if self.num_workers == 0:
             return iter(self._stream()) if self._streams else map(self._make, self._order())
         batches, make = (None, self._stream) if self._streams else (self._order(), self._make)

@@ -8,10 +8,10 @@ __all__ = ['DistributedSampler']
 
 
 class DistributedSampler(Sampler):
-    """Every num_replicas-th index from rank on; seed and set_epoch() decide the order, the same in every process.
+    """Every num_replicas-th index from rank on; seed and set_epoch() determine the order, the same in every process.
 
-    Each process gets as many: the first indices come again, or with drop_last the last ones do not come. num_replicas and rank
-    must be given, since processes are not connected here.
+    Each process gets equally many: the first indices are repeated, or with drop_last the last ones are left out. num_replicas and rank
+    must be given, because processes are not connected here.
     """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):

@@ -1,4 +1,4 @@
-"""Samplers with PyTorch's arguments; a generator, or torch.manual_seed(), decides what is drawn."""
+"""Samplers with PyTorch's arguments; a generator, or torch.manual_seed(), determines what is drawn."""
 import itertools
 import types
 
@@ -23,9 +23,9 @@ def _check_flag(where, name, value, error: type[Exception] = ValueError):
 
 
 class Sampler:
-    """In which order examples come: derive and write `__iter__`, which gives indices or lists of them."""
+    """The order of examples: derive and write `__iter__`, which yields indices or lists of them."""
 
-    __class_getitem__ = classmethod(types.GenericAlias)  # Sampler[int], in annotations
+    __class_getitem__ = classmethod(types.GenericAlias)  # Sampler[int] in annotations
 
     def __init__(self, data_source=None):
         pass
@@ -48,7 +48,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """Every example once in random order, or num_samples of them; with replacement each draw is of all."""
+    """Every example once in random order, or num_samples of them; with replacement each draw is from all."""
 
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         self.data_source, self.generator, self._num_samples = data_source, generator, num_samples
@@ -57,7 +57,7 @@ class RandomSampler(Sampler):
 
     @property
     def num_samples(self):
-        """How many indices a pass gives."""
+        """How many indices one pass yields."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __len__(self):
@@ -89,7 +89,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """num_samples indices drawn with a probability in proportion to their weights (n,)."""
+    """num_samples indices drawn with probabilities proportional to their weights (n,)."""
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         self.num_samples = _check_count('WeightedRandomSampler', 'num_samples', num_samples)
@@ -106,7 +106,7 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of batch_size indices of a sampler; drop_last: without the last one where it is shorter."""
+    """Lists of batch_size indices of a sampler; drop_last leaves out a shorter last one."""
 
     def __init__(self, sampler, batch_size, drop_last):
         self.sampler = sampler
