@@ -100,7 +100,7 @@ GPU_FN C python_remainder(C x, C y) {
   }
 }
 
-// By squaring. For a negative exponent gives the integer part of the result: 0, or for 1 and -1 a power of these.
+// By squaring. A negative exponent gives the integer part of the result: 0, or ±1 if x is 1 or -1.
 template <class C>
 GPU_FN C whole_power(C x, C y) {
   if constexpr (std::is_signed_v<C>)

@@ -1,5 +1,5 @@
-// What attention's kernels share. Scores are made a tile at a time, are weighed in registers and multiplied on from shared
-// memory, so that no score lies in memory: Dao et al. 2022, in the order of loops of Dao 2023.
+// Parts that attention's kernels share. Scores are computed one tile at a time, weighed in registers and multiplied from shared memory,
+// so that none is ever written to memory: Dao et al. 2022, with the loop order of Dao 2023.
 #pragma once
 
 #include "../common/attention_call.hpp"
@@ -9,24 +9,24 @@
 
 namespace tenon::gpu {
 
-// Scores of a block: queries by keys, or keys by queries.
+// The scores of a block: queries by keys, or keys by queries.
 template <class C>
 using ScoreTile = std::conditional_t<sizeof(C) == 8, SmallTile<C>, Tile<64, 64, 16, 4, 4>>;
-// Sums of a block over scores: as many rows as its scores have, kWidth columns.
+// A block's sums over scores: as many rows as its scores, and kWidth columns.
 template <class C, uint32_t kWidth>
 using SumTile = Tile<ScoreTile<C>::kRows, kWidth, (sizeof(C) == 8 ? 256 : 1024) / kWidth,
                      ScoreTile<C>::kOfRow, kWidth / ScoreTile<C>::kAcross>;
 
-// A (B, H, N, W) operand of any strides, each of its heads for `group` heads of the queries.
+// A (B, H, N, W) operand of any strides, each of whose heads serves `group` heads of the queries.
 template <class T>
 struct Heads {
   Ptr<const T> at;
   int64_t batch, head, row, column;
   uint32_t rows, columns, group;
-  bool aligned;  // vectors of columns are
+  bool aligned;  // vectors of columns are aligned
 
 #if !defined(TENON_GPU_HOST_ONLY)
-  // A row of it is a row (a column, on the right) of a product that sums over its columns.
+  // A row of it is a row (on the right, a column) of a product that sums over its columns.
   GPU_DEVICE Matrix<T> over_columns(uint32_t b, uint32_t h) const {
     return {at + (b * batch + h / group * head), row, column, rows, column == 1, aligned};
   }
@@ -60,7 +60,7 @@ Heads<T> heads(const tn_view& x, int64_t queries_heads) {
           even};
 }
 
-// A (B, H, N, W) result whose rows lie without gaps, wherever they are.
+// A (B, H, N, W) result with contiguous rows, wherever they are.
 template <class T>
 struct HeadRows {
   Ptr<T> at;
@@ -75,12 +75,12 @@ HeadRows<T> head_rows(const tn_view& x) {
   return {out<T>(x), x.strides[0], x.strides[1], x.strides[2]};
 }
 
-// From products of queries and keys to scores; −∞ where the mask or causality forbids.
+// Turns products of queries and keys into scores; −∞ where the mask or causality forbids.
 template <class T>
 struct Scores {
   Compute<T> scale;
   bool causal;
-  Ptr<const bool> allowed;  // either, or none
+  Ptr<const bool> allowed;  // at most one of the two
   Ptr<const T> bias;
   int64_t batch, head, row, column;  // strides of the mask
 
@@ -113,7 +113,7 @@ Scores<T> read_scores(const AttentionCall& call) {
           strides[3]};
 }
 
-// What the kernels of attention are given.
+// The arguments of attention's kernels.
 template <class T>
 struct AttentionProblem {
   Heads<T> q, k, v;
@@ -122,17 +122,17 @@ struct AttentionProblem {
   Ptr<Compute<T>> lse;
   uint32_t heads, tiles;  // tiles of queries
 };
-// And those of its gradients.
+// The arguments of the gradients' kernels.
 template <class T>
 struct AttentionGradients {
   using C = Compute<T>;
   Heads<T> g, q, k, v, y;
   Scores<T> scores;
-  Ptr<C> base, along;  // of each query: lse, 0 where it has no key; Σ g∘y − d lse
+  Ptr<C> base, along;  // for each query: lse, 0 if it has no key; Σ g∘y − d lse
   uint32_t heads, tiles;
 };
 
-// On matrix units, where the device has them: of half types, for widths up to kMostOnMatrices. `copies`: of q, of k.
+// On matrix units, if the device has them, for half types and widths up to kMostOnMatrices. `copies`: of q, of k.
 inline constexpr uint32_t kMostOnMatrices = 128;
 bool is_for_matrices(const tn_call& call, tn_dtype dtype, uint32_t width);
 template <class T>
@@ -149,7 +149,7 @@ inline uint32_t attention_width(const tn_view& q, const tn_view& v, uint32_t mos
   const uint32_t width = wanted <= 64 ? 64 : wanted <= 128 ? 128 : 256;
   return wanted <= 256 && width <= (q.dtype == TN_DTYPE_F64 ? 64 : most) ? width : 0;
 }
-// Whether 32 bits count rows and blocks.
+// Whether 32 bits suffice to count rows and blocks.
 inline bool attention_fits(const tn_view& q, const tn_view& k) {
   const int64_t copies = q.shape[0] * q.shape[1];
   return std::max(q.shape[2], k.shape[2]) < (1 << 30) &&
@@ -170,7 +170,7 @@ void with_attention(tn_dtype dtype, uint32_t width, Fn&& fn) {
 
 #if !defined(TENON_GPU_HOST_ONLY)
 
-// Where the thread's element (i, j) of a tile lies in it.
+// The position in a tile of the thread's element (i, j).
 template <class S, class C>
 GPU_DEVICE uint32_t tile_row(uint32_t i) {
   return sum_place<S::kOfRow, C>(i, thread_index().x / S::kAcross, S::kThreads / S::kAcross);
@@ -180,7 +180,7 @@ GPU_DEVICE uint32_t tile_column(uint32_t j) {
   return sum_place<S::kOfColumn, C>(j, thread_index().x % S::kAcross, S::kAcross);
 }
 
-// Of products of queries and keys, and of g and v: p and ds.
+// Turns products of queries and keys, and of g and v, into p and ds.
 template <class T>
 GPU_DEVICE void weigh(const AttentionGradients<T>& p, uint32_t b, uint32_t h, uint32_t query,
                       uint32_t key, Compute<T>& product, Compute<T>& gradient) {
@@ -195,20 +195,20 @@ GPU_DEVICE void weigh(const AttentionGradients<T>& p, uint32_t b, uint32_t h, ui
   gradient = product * (gradient - along);
 }
 
-// The queries of a block: the first one, the end of the keys that they see, and whose they are (copy counts b and h).
+// The queries of a block: the first one, the end of the keys that they see, and their batch entry and head (copy counts b and h).
 struct Queries {
   uint32_t first, end, copy, b, h;
 };
 template <class S, class Problem>
 GPU_DEVICE Queries queries_of_block(const Problem& p) {
-  // Later queries have more keys where attention is causal: they begin first.
+  // Under causality later queries see more keys, so they begin first.
   const uint32_t first = (p.tiles - 1 - block_index().x % p.tiles) * S::kRows;
   const uint32_t end = p.scores.causal && first + S::kRows < p.k.rows ? first + S::kRows : p.k.rows;
   const uint32_t copy = block_index().x / p.tiles;
   return {first, end, copy, copy / p.heads, copy % p.heads};
 }
 
-// Scores' weights in shared memory, columns apart, as the left side of a product.
+// Weights of scores in shared memory, column by column, as the left side of a product.
 template <class C>
 inline constexpr uint32_t kWeightPitch = ScoreTile<C>::kRows + 16 / sizeof(C);
 template <class C>
@@ -228,7 +228,7 @@ GPU_DEVICE void put_weights(const Ptr<C>& to, const C* weights) {
   }
 }
 
-// sums += weights · rows [first, end) of the right side. Every thread of the block calls it, after put_weights.
+// sums += weights · rows [first, end) of the right side. Call it from every thread of the block, after put_weights.
 template <class Sum, class C, class Source>
 GPU_DEVICE void add_product(const Ptr<C>& weights, Source& right, uint32_t first, uint32_t end,
                             C (&sums)[Sum::kOfRow * Sum::kOfColumn]) {
@@ -238,7 +238,7 @@ GPU_DEVICE void add_product(const Ptr<C>& weights, Source& right, uint32_t first
   FeedRight feed;
   for (uint32_t k = 0; k < ScoreTile<C>::kColumns; k += Sum::kDepth) {
     feed.fetch(right, 0, first + k, end);
-    sync_threads();  // what was here is read, and the weights are there
+    sync_threads();  // earlier contents have been read, and the weights are in place
     feed.put(right, tile);
     sync_threads();
     multiply_step<Sum>(weights + k * kWeightPitch<C>, tile, kWeightPitch<C>, FeedRight::kPitch,
@@ -246,7 +246,7 @@ GPU_DEVICE void add_product(const Ptr<C>& weights, Source& right, uint32_t first
   }
 }
 
-// A thread's sums, times `factor`, to rows from `first` on of a (rows, columns) matrix whose rows are `pitch` apart.
+// Writes a thread's sums, times `factor`, to rows from `first` on of a (rows, columns) matrix with a row stride of `pitch`.
 template <class Sum, class T, class C>
 GPU_DEVICE void store_sums(const Ptr<T>& to, int64_t pitch, uint32_t first, uint32_t rows,
                            uint32_t columns, const C* factors, const C* sums) {

@@ -1,5 +1,5 @@
-// Attention on matrix units, forward: ops/attention.cpp with a warp for each 16 queries of a block. Weights are rounded to the type of
-// v, as matrix units take them; sums are f32.
+// Attention on matrix units, forward: like ops/attention.cpp, but with a warp for each 16 queries of a block. Weights are rounded to the
+// type of v, as matrix units require; sums are f32.
 #include "attention_matrix.hpp"
 #include "reduce.hpp"
 
@@ -8,12 +8,12 @@ namespace {
 
 constexpr uint32_t kKeys = 64;  // of a step
 
-// Of the rows that a lane has a part of: the largest score so far, and Σ e^(score − largest) of its part.
+// For each row of which a lane has a part: the largest score so far, and Σ e^(score − largest) over its part.
 struct OnlineRows {
   float most[kMostRowsOfLane], total[kMostRowsOfLane];
 };
 
-// Scores become weights; gives what sums so far are to be multiplied by.
+// Turns scores into weights; returns the factors by which to multiply the sums so far.
 GPU_DEVICE void weigh_rows(Share<float> (&scores)[kKeys / kMatrix], OnlineRows& rows,
                            float (&rescale)[kMostRowsOfLane]) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -68,7 +68,7 @@ GPU_SIZED_KERNEL(MatrixRows::kMostThreads, attend_by_warps, AttentionProblem<T> 
     rows.total[r] = 0;
   }
   for (uint32_t key = 0; key < block.end; key += kKeys) {
-    sync_threads();  // what was here is read
+    sync_threads();  // earlier contents have been read
     put_tile<kKeys, kWidth>(keys, p.k, block.b, block.h, key, block.end);
     put_tile<kKeys, kWidth>(values, p.v, block.b, block.h, key, block.end);
     sync_threads();

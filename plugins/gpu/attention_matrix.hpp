@@ -1,4 +1,4 @@
-// What attention's kernels on matrix units share: tiles of half types in shared memory, and a warp for each 16 rows of a block.
+// Parts that attention's kernels on matrix units share: tiles of half types in shared memory, and a warp for each 16 rows of a block.
 #pragma once
 
 #include "attention.hpp"
@@ -6,7 +6,7 @@
 
 namespace tenon::gpu {
 
-// Rows of a block's queries, or keys.
+// The rows of a block: queries, or keys.
 struct MatrixRows {
   static constexpr uint32_t kRows = 64, kWarps = kRows / kMatrix;
   static constexpr uint32_t kMostThreads = kWarps * kMostLanes;
@@ -24,12 +24,12 @@ void with_matrix_width(uint32_t width, Fn&& fn) {
               : fn(std::integral_constant<uint32_t, 128>{});
 }
 
-// Rows of tiles lie so far apart that lanes which read down a column meet in few banks.
+// The row stride of tiles is such that lanes reading down a column meet few bank conflicts.
 inline constexpr uint32_t kTilePad = 8;
 
 #if !defined(TENON_GPU_HOST_ONLY)
 
-// Rows [first, first + kRows) of a head; 0 beyond it and from row `end` on.
+// Loads rows [first, first + kRows) of a head; 0 beyond the head and from row `end` on.
 template <uint32_t kRows, uint32_t kWidth, class T>
 GPU_DEVICE void put_tile(const Ptr<T>& to, const Heads<T>& x, uint32_t b, uint32_t h,
                          uint32_t first, uint32_t end) {
@@ -58,7 +58,7 @@ GPU_DEVICE void load_rows(Share<T> (&to)[kDeep], const Ptr<T>& tile, uint32_t ro
   GPU_UNROLL for (uint32_t d = 0; d < kDeep; ++d)
       load_left(to[d], tile + (row * kPitch + d * kMatrix), kPitch);
 }
-// Of rows by the 16 rows of a tile from `row` on.
+// Multiplies rows by the 16 rows of a tile from `row` on.
 template <uint32_t kDeep, class T>
 GPU_DEVICE void multiply_rows(const Share<T> (&left)[kDeep], const Ptr<T>& tile, uint32_t row,
                               Share<float>& sums) {
@@ -70,7 +70,7 @@ GPU_DEVICE void multiply_rows(const Share<T> (&left)[kDeep], const Ptr<T>& tile,
     multiply_add(left[d], right, sums);
   }
 }
-// sums += the warp's 16 rows of weights, from `own` on, by kCount rows of a tile.
+// sums += the warp's 16 rows of weights, from `own` on, times kCount rows of a tile.
 template <uint32_t kCount, uint32_t kDeep, class T>
 GPU_DEVICE void add_weighted(const Ptr<T>& weights, uint32_t own, const Ptr<T>& tile,
                              Share<float> (&sums)[kDeep]) {
@@ -85,7 +85,7 @@ GPU_DEVICE void add_weighted(const Ptr<T>& weights, uint32_t own, const Ptr<T>& 
     }
   }
 }
-// The warp's weights of 16 columns from `column` on, rounded.
+// Stores the warp's weights of 16 columns from `column` on, rounded.
 template <uint32_t kCount, class T>
 GPU_DEVICE void put_weights(const Ptr<T>& weights, uint32_t own, uint32_t column,
                             const Share<float>& values) {
@@ -95,7 +95,7 @@ GPU_DEVICE void put_weights(const Ptr<T>& weights, uint32_t own, uint32_t column
     weights[(own + at.row) * (kCount + kTilePad) + column + at.column] = narrow<T>(values.at[e]);
   }
 }
-// A warp's sums, times its rows' factors, to the rows from `first` on of a result.
+// Writes a warp's sums, times its rows' factors, to a result's rows from `first` on.
 template <uint32_t kDeep, class T>
 GPU_DEVICE void store_rows(const Ptr<T>& to, int64_t pitch, uint32_t first, uint32_t rows,
                            uint32_t columns, const float (&factors)[kMostRowsOfLane],

@@ -1,5 +1,5 @@
 // Attention on matrix units, backward: the two kernels of ops/attention_backward.cpp with a warp for each 16 rows of a block. p and ds
-// are rounded to the type of the operands, as matrix units take them; sums are f32.
+// are rounded to the type of the operands, as matrix units require; sums are f32.
 #include "attention_matrix.hpp"
 
 namespace tenon::gpu {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kKeys = 64, kQueries = 32;  // of a step
 
-// p and ds of a warp's products: queries in its rows, or in its columns.
+// p and ds from a warp's products, with queries in its rows or in its columns.
 template <bool kQueriesInRows, class T>
 GPU_DEVICE void weigh_share(const AttentionGradients<T>& p, uint32_t b, uint32_t h, uint32_t row,
                             uint32_t column, Share<float>& s, Share<float>& ds) {
@@ -42,7 +42,7 @@ GPU_SIZED_KERNEL(MatrixRows::kMostThreads, to_queries_by_warps, AttentionGradien
   Share<float> out[kDeep];
   GPU_UNROLL for (uint32_t d = 0; d < kDeep; ++d) clear(out[d]);
   for (uint32_t key = 0; key < block.end; key += kKeys) {
-    sync_threads();  // what was here is read
+    sync_threads();  // earlier contents have been read
     put_tile<kKeys, kWidth>(keys, p.k, block.b, block.h, key, block.end);
     put_tile<kKeys, kWidth>(values, p.v, block.b, block.h, key, block.end);
     sync_threads();
@@ -89,7 +89,7 @@ GPU_SIZED_KERNEL(MatrixRows::kMostThreads, to_keys_by_warps, AttentionGradients<
   }
   for (uint32_t h = head; h < head + p.k.group; ++h)
     for (uint32_t query = start; query < p.q.rows; query += kQueries) {
-      sync_threads();  // what was here is read
+      sync_threads();  // earlier contents have been read
       put_tile<kQueries, kWidth>(queries, p.q, b, h, query, p.q.rows);
       put_tile<kQueries, kWidth>(gradients, p.g, b, h, query, p.q.rows);
       sync_threads();
@@ -103,7 +103,7 @@ GPU_SIZED_KERNEL(MatrixRows::kMostThreads, to_keys_by_warps, AttentionGradients<
       }
       sync_warp();
       add_weighted<kQueries>(weights, own, gradients, to_v);
-      sync_warp();  // the weights are read
+      sync_warp();  // the weights have been read
       GPU_UNROLL for (uint32_t j = 0; j < kQueries / kMatrix; ++j)
           put_weights<kQueries>(weights, own, j * kMatrix, ds[j]);
       sync_warp();

@@ -8,7 +8,7 @@
 namespace tenon::gpu {
 namespace {
 
-// A matrix whose dimension `along` is contiguous is a column-major matrix as it is; otherwise it is transposed.
+// A matrix whose dimension `along` is contiguous is already column-major; otherwise it is transposed.
 bool lies(int64_t along_step, int64_t along, int64_t across_step, int64_t across) {
   return (along_step == 1 || along == 1) && (across_step >= along || across == 1);
 }

@@ -32,7 +32,7 @@ class Plan final : public BlasPlan {
   MatrixLayout a_, b_, c_;
   BLASLT(MatmulAlgo_t) algorithms_[kAlignments] = {};
   bool has_[kAlignments] = {};
-  bool has_pointer_ = false;    // to a bias, or to where the sums go
+  bool has_pointer_ = false;    // to a bias, or to the place for the sums
   mutable std::mutex pointer_;  // guards the pointer in the description, which threads share
 };
 

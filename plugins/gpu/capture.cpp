@@ -273,7 +273,7 @@ const void* capture_interface(tn_str name, uint32_t revision) {
         });
       },
       [](void*, void* graph) {
-        // Nobody could be told.
+        // There is nobody to report an error to.
         sdk::host()->status_release(sdk::guard([&] { destroy(*static_cast<Captured*>(graph)); }));
       }};
   if (sdk::view_of(name) != TN_CAPTURE_NAME || revision != TN_CAPTURE_REVISION) return nullptr;

@@ -19,7 +19,7 @@ struct LibraryAbout {
   const char*
       variable;  // environment variable: 0 forbids the library; a path is its file or folder
   const char* computes;               // "matrix products"
-  const char* otherwise;              // what computes them otherwise
+  const char* otherwise;              // what computes them instead
   const char* remedy;                 // what to install; empty if nothing helps
   std::vector<const char*> packages;  // below Python's site-packages: "nvidia/*/lib"
   std::vector<std::string> toolkits;  // folders of the vendor's own installation; may contain '*'

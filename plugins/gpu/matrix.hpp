@@ -1,5 +1,5 @@
 // Products on matrix units: a warp holds matrices of 16 × 16, of which each lane has share() elements. Left and right sides come from
-// tiles in shared memory, whose rows are `pitch` apart, an even number.
+// tiles in shared memory with an even row stride `pitch`.
 #pragma once
 
 #include "launch.hpp"
@@ -9,7 +9,7 @@ namespace tenon::gpu {
 
 inline constexpr uint32_t kMatrix = 16;  // rows and columns
 
-// Of a lane's sums: how many rows of the matrix they are of, at most.
+// The most rows of the matrix to which a lane's sums belong.
 inline constexpr uint32_t kMostRowsOfLane = 4;
 
 #if !defined(TENON_GPU_HOST_ONLY)
@@ -19,7 +19,7 @@ GPU_DEVICE uint32_t share() { return kMatrix * kMatrix / warp_width(); }
 struct MatrixPlace {
   uint32_t row, column;
 };
-// Of element e of the lane's share of a left side, a (transposed) right side, and sums: PTX ISA, "Matrix Fragments for
+// The position of element e of the lane's share of a left side, a (transposed) right side, and sums: PTX ISA, "Matrix Fragments for
 // mma.m16n8k16"; AMD Instinct MI200 ISA, "Dense Matrix Layouts".
 GPU_DEVICE MatrixPlace place_of_left(uint32_t e) {
   const uint32_t l = lane();
@@ -36,7 +36,7 @@ GPU_DEVICE MatrixPlace place_of_sum(uint32_t e) {
   if (warp_width() == 64) return {l / 16 * 4 + e, l % 16};
   return {l / 4 + e / 2 % 2 * 8, l % 4 * 2 + e % 2 + e / 4 * 8};
 }
-// Which of its rows the lane's sum e is of, and which row of the matrix that is; lanes_of_row() lanes side by side share it.
+// To which of its rows the lane's sum e belongs, and which row of the matrix that is; lanes_of_row() adjacent lanes share a row.
 GPU_DEVICE uint32_t rows_of_lane() { return warp_width() == 64 ? 4 : 2; }
 GPU_DEVICE uint32_t own_row(uint32_t e) { return warp_width() == 64 ? e : e / 2 % 2; }
 GPU_DEVICE uint32_t place_of_own_row(uint32_t r) {

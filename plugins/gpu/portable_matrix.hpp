@@ -1,5 +1,5 @@
-// Matrix units by the names of their vendors: products of 16 × 16 matrices that a warp holds, of half types with sums in f32. Which
-// elements a lane has is told in matrix.hpp. Beside portable.hpp, so that what multiplies nothing is not compiled anew for it.
+// The vendors' matrix units: products of 16 × 16 matrices of half types that a warp holds, with sums in f32. matrix.hpp says which
+// elements a lane has. Separate from portable.hpp, so that kernels without products need not be recompiled when it changes.
 #pragma once
 
 #include "types.hpp"
@@ -13,7 +13,7 @@ struct alignas(kMostShare * sizeof(E)) Share {
   E at[kMostShare];
 };
 
-// Whether a device with warps of `lanes` has them, by its architecture as rt::Device tells it.
+// Whether a device with warps of `lanes` has matrix units, judging by the architecture in rt::Device.
 inline bool has_matrix_units([[maybe_unused]] uint32_t architecture,
                              [[maybe_unused]] uint32_t lanes) {
 #if defined(TENON_GPU_SIM)
@@ -57,7 +57,7 @@ GPU_DEVICE void multiply_add([[maybe_unused]] const Share<T>& a, [[maybe_unused]
   }
   __builtin_memcpy(sums.at, &c, sizeof c);
 #else
-  __builtin_trap();  // has_matrix_units() said no
+  __builtin_trap();  // ruled out by has_matrix_units()
 #endif
 }
 
@@ -87,7 +87,7 @@ GPU_DEVICE void multiply_add([[maybe_unused]] const Share<T>& a, [[maybe_unused]
             "r"(right[2 * n + 1]));
   }
 #else
-  __trap();  // has_matrix_units() said no
+  __trap();  // ruled out by has_matrix_units()
 #endif
 }
 

@@ -32,10 +32,10 @@ class Staging {
  private:
   struct Piece {
     uint64_t end;    // counted over all rounds
-    rt::Event read;  // reached when the program's stream has it
+    rt::Event read;  // reached once the program's stream has read the piece
   };
   char* take(uint64_t bytes);
-  void give_back();  // the oldest piece, when it was read
+  void give_back();  // gives back the oldest piece once it has been read
   bool can_cross();  // opens the stream and its device memory on first use
   void cross(char* staged, uint64_t bytes, void* to, rt::Stream stream);
 

@@ -30,7 +30,7 @@ using EventHandle = VENDOR(Event_t);
 StreamHandle of(rt::Stream stream) { return static_cast<StreamHandle>(stream); }
 EventHandle event_of(rt::Event event) { return static_cast<EventHandle>(event); }
 
-// What to do about it.
+// Advice on what to do about it.
 const char* advice(VENDOR(Error_t) error) {
   if (vendor::is_lost(error))
     return "; the device is lost to this process: save what other devices hold and start again";

@@ -31,7 +31,7 @@ VkMemoryRequirements needs_of(const Device& device, VkBuffer buffer) {
   return needs;
 }
 
-// Bit i: buffers may lie in memory of type i.
+// Bit i: buffers may be placed in memory of type i.
 uint32_t types_of_buffers(const Device& device) {
   VkBuffer const probe = make_buffer(device, Heap::kAlignment);
   const uint32_t types = needs_of(device, probe).memoryTypeBits;

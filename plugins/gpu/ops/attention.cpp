@@ -1,4 +1,4 @@
-// Attention, forward: a block keeps some queries, goes over the keys once, and rescales its sums as larger scores appear
+// Attention, forward: a block keeps some queries, walks the keys once, and rescales its sums whenever a larger score appears
 // (online softmax, Milakov and Gimelshein 2018).
 #include "attention.hpp"
 #include "reduce.hpp"

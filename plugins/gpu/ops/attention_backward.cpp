@@ -1,6 +1,6 @@
-// Attention, backward: weights are made again from the forward's lse. One kernel keeps keys and goes over the queries, one
-// keeps queries and goes over the keys, so that nothing is summed by atomics: p = e^(s − lse), ds = p∘(g·vᵀ − Σ g∘y + d lse),
-// gv = pᵀ·g, gk = scale·dsᵀ·q, gq = scale·ds·k (Dao et al. 2022, app. B.4).
+// Attention, backward: weights are recomputed from the forward's lse. One kernel keeps keys and walks the queries, the other keeps
+// queries and walks the keys, so that no sum needs atomics: p = e^(s − lse), ds = p∘(g·vᵀ − Σ g∘y + d lse), gv = pᵀ·g, gk = scale·dsᵀ·q,
+// gq = scale·ds·k (Dao et al. 2022, app. B.4).
 #include "attention.hpp"
 #include "reduce.hpp"
 
@@ -8,7 +8,7 @@ namespace tenon::gpu {
 namespace {
 
 constexpr uint32_t kMost = 128;
-constexpr uint32_t kLanes = 16;  // threads to a row of g and y
+constexpr uint32_t kLanes = 16;  // threads for a row of g and y
 
 struct Rows3 {
   int64_t batch, head, row;  // strides of a (B, H, L) operand
@@ -104,7 +104,7 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, AttentionGradients<T>
                     s[i * S::kOfColumn + j], ds[i * S::kOfColumn + j]);
       put_weights<C>(weights, s);
       add_product<Sum, C>(weights, gradients, query, p.q.rows, to_v);
-      sync_threads();  // the weights are read
+      sync_threads();  // the weights have been read
       put_weights<C>(weights, ds);
       add_product<Sum, C>(weights, queries, query, p.q.rows, to_k);
     }

@@ -38,7 +38,7 @@ TENON_GPU_OP2(LogicalAnd, (x != C(0)) && (y != C(0)));
 TENON_GPU_OP2(LogicalOr, (x != C(0)) || (y != C(0)));
 TENON_GPU_OP2(LogicalXor, (x != C(0)) != (y != C(0)));
 
-// Of the storage type, whose width counts.
+// For the storage type, whose width counts.
 template <class T, bool kLeft>
 struct Shift {
   GPU_FN Compute<T> operator()(Compute<T> x, Compute<T> y) const {

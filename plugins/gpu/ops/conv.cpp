@@ -8,7 +8,7 @@ namespace {
 using Three = Geometry::Three;
 int64_t product(const Three& sizes) { return Geometry::product(sizes); }
 
-// From how many products on tiles pay off, and below which length a block does not share a sum.
+// The number of products from which tiles pay off, and the length below which blocks do not split a sum.
 constexpr int64_t kSmallWork = 1 << 15, kShortSum = 512;
 
 // Derived from a call, the same for its scratch size and its run.
@@ -49,7 +49,7 @@ struct Plan {
 template <class T>
 struct ConvArgs {
   Planes planes;
-  Ptr<const T> weight, x, bias;  // in the weight pass: g, x
+  Ptr<const T> weight, x, bias;  // in the weight pass: g and x
   bool aligned;                  // of the weights
   uint32_t m, n, k, part_count, part_length;
   int64_t work, results;
@@ -57,7 +57,7 @@ struct ConvArgs {
   Ptr<Compute<T>> partial;
 };
 
-// Where sum (row, column) is stored.
+// The position at which sum (row, column) is stored.
 template <Pass kPass, class T>
 GPU_DEVICE int64_t result_place(const ConvArgs<T>& g, uint32_t group, uint32_t row,
                                 uint32_t column) {

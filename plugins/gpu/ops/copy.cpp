@@ -89,7 +89,7 @@ uint32_t common_unit(const Move& m, const Place& to, const Place& from, uint32_t
   return std::max(unit_of(bits), size);
 }
 
-// The dimension along which `from` is dense, unless `to` is dense along it too; then the last dimension, for none.
+// The dimension along which `from` is dense, unless `to` is dense along it as well; the last dimension if there is none.
 uint32_t turned_dimension(const Move& m) {
   const uint32_t last = m.ndim - 1;
   if (m.to[last] != 1 || m.from[last] == 1 || m.shape[last] < kTileRows ||

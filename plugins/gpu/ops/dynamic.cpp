@@ -109,7 +109,7 @@ void run_nonzero(const tn_call& call, uint32_t) {
 struct Broadcast {
   LoopPart part;
   int64_t count = 1;
-  bool is_dense = false;  // both have that shape and lie densely
+  bool is_dense = false;  // both have that shape and are dense
   explicit Broadcast(const tn_call& call) {
     const tn_view* views[] = {&input(call, arg::masked_select::mask),
                               &input(call, arg::masked_select::x)};

@@ -18,7 +18,7 @@ GPU_KERNEL keys_of(int64_t count, Source x, Ptr<K> to) {
   }
 }
 
-// The sorted elements. Each with the key `alone` (NaN) is a value of its own.
+// The sorted elements. Each element with the key `alone` (NaN) is a separate value.
 template <class K>
 struct Ordered {
   Ptr<const K> keys;

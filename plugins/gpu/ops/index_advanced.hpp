@@ -16,7 +16,7 @@ struct Axis {
   int64_t dim, size, step;  // step counts rows of `inner` elements
   bool is_mask() const { return index->dtype == TN_DTYPE_BOOL; }
   int64_t set = 0;         // for a mask: how many positions; before counting, the most there may be
-  uint64_t positions = 0;  // for a mask: where its positions lie in scratch memory
+  uint64_t positions = 0;  // for a mask: where its positions are in scratch memory
 };
 struct Kept {
   int64_t size, step;

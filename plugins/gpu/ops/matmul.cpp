@@ -48,11 +48,11 @@ struct Plan {
   }
 };
 
-// What the kernels of a product are given.
+// The arguments of a product's kernels.
 template <class T>
 struct ProductArgs {
   Matrix<T> a, b;
-  Layout<2> batches;  // where each begins in a and b
+  Layout<2> batches;  // where each entry begins in a and b
   uint32_t m, n, k, part_count, part_length;
   int64_t work;  // number of blocks
   int64_t results;
@@ -86,7 +86,7 @@ GPU_SIZED_KERNEL(S::kThreads, multiply_tiles, ProductArgs<T> g) {
   }
 }
 
-// Where a batch entry's sums go. Passed by value: a reference to kernel parameters makes hipcc copy them all to memory.
+// The destination of a batch entry's sums. Passed by value: a reference to kernel parameters makes hipcc copy them all to memory.
 template <class T>
 struct ThinTarget {
   Ptr<T> out;

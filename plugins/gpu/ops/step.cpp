@@ -28,7 +28,7 @@ GPU_KERNEL step_parameters(Step step, TensorTable<T, kStatesOf<Step> + 2> table)
   take_step(step, table);
 }
 
-// For Adam: what depends on the step's number and rate lies in device memory, where count_step put it.
+// For Adam, what depends on the step's number and rate is in device memory, where count_step put it.
 template <class T, class Step>
 GPU_KERNEL step_by_count(Step step, Ptr<const double> now,
                          TensorTable<T, kStatesOf<Step> + 2> table) {

@@ -47,7 +47,7 @@ void add_rounding(KernelList& list, std::string_view schema) {
   add_bitwise<Same, 1>(list, schema, Whole::kMask);
 }
 
-// Integers all give the same answer.
+// The answer is the same for all integers.
 template <template <class> class Fn>
 void add_test(KernelList& list, std::string_view schema) {
   add_elementwise<Floats, Fn, 1, bool>(list, schema);

@@ -92,7 +92,7 @@ void Block::let_run(uint32_t thread) {
   order.warp_barrier = warps[thread >> order.lane_bits].barrier;
 }
 
-// Starts threads in turn until one waits; then that one gets a fiber of its own.
+// Starts threads in turn until one waits; that one then gets its own fiber.
 void Block::run_threads(Fiber& fiber) {
   while (next_ < threads.size() && !fault_) {
     const uint32_t mine = next_++;

@@ -45,7 +45,7 @@ class Ptr {
   Ptr(std::nullptr_t) {}
   Ptr(T* first, T* begin, T* end, sim::Cell* cells = nullptr)
       : at_(first), begin_(begin), end_(end), cells_(cells) {}
-  // To const.
+  // Conversion to const.
   operator Ptr<const T>() const requires(!std::is_const_v<T>) {
     return Ptr<const T>(at_, begin_, end_, cells_);
   }

@@ -1,4 +1,4 @@
-// portable_matrix.hpp for the simulator: lanes hold what the vendors' hold, NVIDIA's in warps of 32 and AMD's in warps of 64.
+// portable_matrix.hpp for the simulator: lanes hold the same elements as NVIDIA's in warps of 32 and AMD's in warps of 64.
 #pragma once
 
 #include "device.hpp"
@@ -7,7 +7,7 @@ namespace tenon::gpu {
 
 namespace sim {
 
-// What the lanes of a warp deposit.
+// The elements that the lanes of a warp deposit.
 template <class T>
 struct Shares {
   Share<T> of[kMostLanes];

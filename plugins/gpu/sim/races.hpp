@@ -125,7 +125,7 @@ inline bool ordered(const Mark& mark, const Order& order, uint32_t since) {
   return mark.thread == order.thread && mark.lanes == 0;
 }
 
-// Extends `mark`, the running thread's, to represent the older one, too.
+// Extends `mark`, the running thread's, to represent the older one as well.
 inline Mark joined(const Mark& old, Mark mark, const Order& order, uint32_t since) {
   if (old.when < since) return mark;
   mark.blocks = old.blocks != 0 || old.when < order.block;

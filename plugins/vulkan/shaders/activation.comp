@@ -1,5 +1,5 @@
 #version 460
-// Activations, by CODE: the order of Op in ops/activation.cpp. Their attributes are words behind the layout's.
+// Activations, by CODE: the order of Op in ops/activation.cpp. Their attributes are words after those of the layout.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

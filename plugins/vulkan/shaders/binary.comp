@@ -33,7 +33,7 @@ C floor_divide(C x, C y) {
   return q - C(q * y != x && (x < C(0)) != (y < C(0)));
 }
 
-// By squaring. For a negative exponent gives the integer part of the result: 0, or for 1 and -1 a power of these.
+// By squaring. A negative exponent gives the integer part of the result: 0, or ±1 if x is 1 or -1.
 C power(C x, C y) {
   if (y < C(0)) return x == C(1) ? C(1) : x == C(-1) ? ((y & C(1)) != C(0) ? C(-1) : C(1)) : C(0);
   C result = C(1);

@@ -1,4 +1,4 @@
-// Advanced indexing: a result is (before, at, mid, inner); where its blocks begin in x. PLACES_AT(b) gives at[b].
+// Advanced indexing: finds where the blocks of a result (before, at, mid, inner) begin in x. PLACES_AT(b) gives at[b].
 // Words from BLOCK_WORDS: positions, blocks of mid, dimensions of before, dimensions of mid. Table: sizes and steps of before, of mid.
 #define POSITIONS push.word[BLOCK_WORDS]
 #define MIDS push.word[BLOCK_WORDS + 1]

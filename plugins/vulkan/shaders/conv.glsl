@@ -13,7 +13,7 @@ const uint TAPS = KERNEL_Z * KERNEL_Y * KERNEL_X;
 
 #define GROUPS push.word[3]
 #define CHANNELS push.word[4]  // of x, in a group
-#define FILTERS push.word[5]   // of the result of the forward pass, in a group
+#define FILTERS push.word[5]   // of the forward pass's result, in a group
 #define BIAS (push.word[6] != 0u)
 #define STRIDED (push.word[7] != 0u)
 #define SPLITS push.word[8]
@@ -42,7 +42,7 @@ Place place_of(uint i) {
   return p;
 }
 
-// What a tap reads at a position; channel and tap in one index.
+// The element that a tap reads at a position; channel and tap in one index.
 C fetch(Place p, uint group, uint channel_tap) {
   const uint channel = channel_tap / TAPS, tap = channel_tap % TAPS;
   const ivec3 k = ivec3(tap / (KERNEL_Y * KERNEL_X), tap / KERNEL_X % KERNEL_Y, tap % KERNEL_X) * dilation;

@@ -1,7 +1,7 @@
 #version 460
-// Products of f16 on a device's matrix units (VK_NV_cooperative_matrix): 128 × 128 sums in f32 a workgroup of eight subgroups, operands
-// in shared memory with zeros behind their edges. Slots and words as in matmul.comp. With TN_EMULATED the lanes multiply
-// the matrices themselves: all but the units can be tested anywhere.
+// Products of f16 on a device's matrix units (VK_NV_cooperative_matrix). A workgroup of eight subgroups computes 128 × 128 sums in f32;
+// operands are in shared memory, padded with zeros beyond their edges. Slots and words as in matmul.comp. With TN_EMULATED the lanes
+// multiply the matrices themselves, so that everything but the units can be tested anywhere.
 #extension GL_GOOGLE_include_directive : require
 #ifndef TN_EMULATED
 #extension GL_NV_cooperative_matrix : require
@@ -15,7 +15,8 @@
 layout(constant_id = 1) const uint WRONG = 0;  // added to every sum, so that a test sees the device refused
 
 const uint BM = 128, BN = 128, KT = 32, SIDE = 16;
-const uint RM = 2, RN = 4;                     // matrices of a subgroup, which lie four deep and two across
+const uint RM = 2, RN = 4;                     // matrices of a subgroup, arranged four deep and two
+                                               // across
 const uint BY_K = KT / 8 + 1, BY_LINE = BM / 8 + 1;  // a line of a tile, in eights; one more than it holds, for the banks
 const uint LANES = 32;
 shared uvec4 tile_a[BM * BY_K];
@@ -34,7 +35,7 @@ shared float staged[8 * SIDE * SIDE];
 
 uint eights_left(uint at, uint end) { return at < end ? min(end - at, 8u) : 0u; }
 
-// Eight halves from `at`, `step` apart; zeros behind the first `count`.
+// Eight halves from `at`, with a stride of `step`; zeros after the first `count`.
 #define TN_EIGHT(k)                                                                       \
   uvec4 eight##k(uint at, uint step, uint count, bool aligned) {                          \
     if (aligned && count == 8u) return AT4x32(k, at >> 3);                                \
@@ -45,7 +46,7 @@ uint eights_left(uint at, uint end) { return at < end ? min(end - at, 8u) : 0u; 
   }
 TN_EIGHT(1) TN_EIGHT(2)
 
-// Lines follow the direction in which neighbours lie side by side: k, or rows and columns.
+// Lines follow the direction in which neighbours are adjacent in memory: k, or rows and columns.
 void load_tiles(uvec2 begin, uint m, uint n, uint k, uint end) {
   for (uint e = gl_LocalInvocationID.x; e < BM * KT / 8; e += gl_WorkGroupSize.x) {
     const uint across = A_BY_K ? KT / 8 : BM / 8, line = e / across, c = e % across;

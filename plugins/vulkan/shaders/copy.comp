@@ -18,9 +18,9 @@ void one_quad(uint q) {
   store_quad0(CODE, p.at[0] >> 2, load_quad1(CODE, p.at[1] >> 2));
 }
 
-// Rows of the result that are columns of the input, by blocks of 4 x 4: dimension ROWS lies side by side there. An invocation has a
-// block; eight beside each other read whole lines.
-const uint ROWS = (DENSE >> 8) - 1u;  // where DENSE > 255
+// Rows of the result that are columns of the input, in blocks of 4 x 4: dimension ROWS is contiguous in the input. Each invocation has a
+// block; eight neighbours read whole lines.
+const uint ROWS = (DENSE >> 8) - 1u;  // if DENSE > 255
 
 // Elements j of four quads.
 Quad gathered(Quad x[4], uint j) {

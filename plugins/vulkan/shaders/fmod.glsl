@@ -25,7 +25,7 @@ TN_M split_bits(TN_M bits, out int e) {
   return m;
 }
 
-// With the sign of x, as C has it.
+// With the sign of x, as in C.
 C m_fmod(C x, C y) {
   const TN_M a = to_bits(x), b = to_bits(y);
   if (is_nan(x) || is_nan(y) || is_inf(x) || b == TN_M(0)) return C(M_NAN);

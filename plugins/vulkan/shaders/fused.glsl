@@ -1,7 +1,7 @@
 // a b + c rounded once, whatever the device's fma() does: exact product and sums, the rest rounded to odd (Boldo and Melquiond,
-// "Emulation of FMA and correctly rounded sums", 2008). Far from overflow and underflow. Included behind math.glsl.
+// "Emulation of FMA and correctly rounded sums", 2008). Valid far from overflow and underflow. Include after math.glsl.
 
-// What the sum s = a + b lost (Knuth).
+// What was lost in the sum s = a + b (Knuth).
 C lost_of_sum(C a, C b, C s) {
   precise C t = s - a;
   precise C u = s - t;

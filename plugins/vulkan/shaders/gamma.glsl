@@ -1,6 +1,6 @@
 // ln |Γ(x)| and its derivative ψ(x). Formulas: M. Abramowitz, I. Stegun, "Handbook of Mathematical Functions", 1964.
 
-// π, (ln 2π − 1) / 2, and 1 − γ followed by (−1)^k (ζ(k) − 1) / k, as many as C can tell at |t| ≤ 1/2.
+// π, (ln 2π − 1) / 2, and 1 − γ followed by (−1)^k (ζ(k) − 1) / k, as many as matter in C for |t| ≤ 1/2.
 #ifdef TN_F64
 const double kPi = 3.14159265358979323846lf, kStirling = 0.41893853320467274178lf;
 const double kAroundTwo[26] = double[26](
@@ -50,7 +50,7 @@ C m_lgamma(C x) {
   const C a = m_abs(x);
   if (m_is_nan(x)) return x;
   if (!m_is_finite(x)) return C(M_INF);
-  if (a < C(1e-17)) return -m_log(a);  // 1 / |x| itself; subnormal numbers are no operands of a product
+  if (a < C(1e-17)) return -m_log(a);  // 1 / |x| itself; products do not accept subnormal operands
   const C y = a < C(8.0) ? lgamma_low(a) : lgamma_high(a);
   if (!m_signbit(x)) return y;
   // Γ(x) Γ(−x) = −π / (x sin πx): 6.1.17.
@@ -58,7 +58,7 @@ C m_lgamma(C x) {
   return f == C(0.0) ? C(M_INF) : m_log(kPi / (a * m_abs(m_sin(kPi * f)))) - y;
 }
 
-// As plugins/common/gamma.hpp has it: 6.3.7, 6.3.5, 6.3.18.
+// As in plugins/common/gamma.hpp: 6.3.7, 6.3.5, 6.3.18.
 C m_digamma(C x) {
   if (x == C(0.0)) return m_signbit(x) ? C(M_INF) : C(-M_INF);
   if (!m_is_finite(x)) return m_signbit(x) ? C(M_NAN) : x;

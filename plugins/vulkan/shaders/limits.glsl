@@ -1,4 +1,4 @@
-// Bounds of C, and how it lies in memory.
+// Bounds of C, and its layout in memory.
 #if defined(TN_F32)
 const uint DT_C = DT_F32, WORDS_OF_C = 1;
 #define C_MOST uintBitsToFloat(0x7f800000u)

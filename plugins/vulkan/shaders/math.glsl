@@ -119,7 +119,7 @@ float m_log1p_reduced(float f, float n) {
   return fma(n, 0.693359375, f + y);
 }
 
-// Positive x as 2^n (1 + f), 1 + f between the roots of 1/2 and 2: gives f. Subnormal numbers are read as integers.
+// Splits a positive x into 2^n (1 + f), with 1 + f between the roots of 1/2 and 2, and returns f. Subnormal numbers are read as integers.
 float m_split(float x, out float n) {
   uint bits = floatBitsToUint(x);
   n = 0.0;
@@ -166,7 +166,7 @@ float m_log1p(float x) {
   if (x > -0.29 && x < 0.41) return m_log1p_reduced(x, 0.0);
   if (!m_is_finite(x)) return m_signbit(x) && !m_is_nan(x) ? M_NAN : x;
   precise float u = 1.0 + x;
-  // What the sum lost joins as the first term of its series.
+  // What the sum lost enters as the first term of its series.
   precise float lost = x > 1.0 ? 1.0 - (u - x) : x - (u - 1.0);
   float n;
   const float f = m_split(u, n);

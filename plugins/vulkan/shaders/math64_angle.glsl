@@ -1,6 +1,6 @@
 // Angles of doubles: sine, cosine, tangent and their inverses. Included by math64.glsl.
 
-// 2 / pi in binary, behind 64 zeros.
+// 2 / pi in binary, after 64 zeros.
 const uint kTwoOverPi64[41] = uint[41](
     0u, 0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u,
     0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu, 0xb129a73eu, 0xe88235f5u, 0x2ebb4484u, 0xe99c7026u, 0xb45f7e41u,
@@ -8,7 +8,7 @@ const uint kTwoOverPi64[41] = uint[41](
     0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u, 0xfc7b6babu,
     0xf0cfbc20u);
 
-// As math.glsl's m_reduce_large, with 192 bits of 2 / pi and m of two words.
+// Like math.glsl's m_reduce_large, with 192 bits of 2 / pi and m of two words.
 uint m_reduce_large(double x, out double r) {
   const uvec2 bits = unpackDouble2x32(x);
   const uint m0 = bits.x, m1 = (bits.y & 0xfffffu) | 0x100000u;

@@ -1,6 +1,6 @@
 // Angles: sine, cosine, tangent and their inverses. Included by math.glsl.
 
-// 2 / pi in binary, behind 32 zeros.
+// 2 / pi in binary, after 32 zeros.
 const uint kTwoOverPi[8] =
     uint[8](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu);
 

@@ -1,6 +1,6 @@
 #version 460
-// What follows once statistics are known, by CODE, the order of Apply in norms.hpp.
-// (0) y = (x - mean)·rstd·weight + bias; (1) gx = rstd·(g·weight - a - (x - mean)·rstd·b), a and b of slot 6 one after the other;
+// The pass after the statistics are known, by CODE, the order of Apply in norms.hpp.
+// (0) y = (x - mean)·rstd·weight + bias; (1) gx = rstd·(g·weight - a - (x - mean)·rstd·b), with a and b one after the other in slot 6;
 // (2) the mean and 1 / √(variance + eps) of running statistics.
 // Slots: y or gx, x, mean, rstd, weight, bias or g, (a, b).
 #extension GL_GOOGLE_include_directive : require
@@ -13,7 +13,7 @@ layout(constant_id = 3) const uint WEIGHT = 0;  // 1 + its dtype; 0: not given
 layout(constant_id = 4) const uint BIAS = 0;
 layout(constant_id = 5) const uint MEAN = 0;
 const uint FORWARD = 0, BACKWARD = 1;
-// Element i has statistics i / STEP % COUNT, and parameters the same of their own.
+// Element i has statistics i / STEP % COUNT, and parameters by a step and a count of their own.
 const uint ALL = 0, STEP = 1, COUNT = 2, PARAMETER_STEP = 3, PARAMETER_COUNT = 4, EPS = 5;
 C eps() {
 #ifdef TN_F64

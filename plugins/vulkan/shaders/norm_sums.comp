@@ -1,13 +1,13 @@
 #version 460
-// From the sums of a channel, Σ g·x̂ and Σ g, to means over what shares statistics and to gradients of parameters, by CODE, the
-// order of Sums in norms.hpp: (0) a, b of groups of WIDTH channels, one behind the other; (1) gweight, gbias, over all samples.
+// From the sums of a channel, Σ g·x̂ and Σ g, to means over the elements that share statistics and to gradients of parameters, by CODE,
+// the order of Sums in norms.hpp: (0) a, b of groups of WIDTH channels, one after the other; (1) gweight, gbias, over all samples.
 // Slots: (a, b) or gweight, gbias; Σ g·x̂; Σ g; weight.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "limits.glsl"
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint WEIGHT = 0;  // given
-// results; channels of a result; channels of a sample; elements of a result (0: the means are not wanted); samples
+// results; channels of a result; channels of a sample; elements of a result (0: no means needed); samples
 const uint ALL = 0, WIDTH = 1, CHANNELS = 2, ELEMENTS = 3, SAMPLES = 4;
 
 void main() {

@@ -1,6 +1,6 @@
 // Order, signs and zeros of numbers from their bits: drivers may treat subnormal numbers as zero and assume that there is no NaN.
 #if defined(TN_F32)
-// Ascending with x; 0 for both zeros. NaN lies beyond the infinities.
+// Ascending with x; 0 for both zeros. NaN is beyond the infinities.
 int order_of(float x) {
   const int bits = floatBitsToInt(x);
   return bits < 0 ? -(bits & 0x7fffffff) : bits;

@@ -1,6 +1,6 @@
 #version 460
 // Sums over two tensors, by CODE, the order of Pairs in fold.hpp: Σ g·x; Σ g and Σ g·(x - mean)·rstd; Σ g·x·rstd.
-// Statistics go by result or by reduced element.
+// Statistics are per result or per reduced element.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "limits.glsl"
@@ -8,7 +8,8 @@
 layout(constant_id = 5) const uint OUT = 11;
 layout(constant_id = 6) const uint IN = 11;
 const uint DOT = 0, CENTRED = 1, SCALED = 2;
-const uint BY_ELEMENT = WORDS, RESULTS = WORDS + 1;  // whether it goes by element; how many results share one otherwise
+const uint BY_ELEMENT = WORDS, RESULTS = WORDS + 1;  // whether they are per element; otherwise how
+                                                     // many results share one
 #define TN_PARTS (CODE == CENTRED ? 2 : 1)
 #define TN_AT false
 #include "state.glsl"

@@ -1,4 +1,4 @@
-// Philox 4x32-10 as sdk/include/tenon/philox.hpp has it: the same numbers on every backend. Words: seed, offset, two words each.
+// Philox 4x32-10 as in sdk/include/tenon/philox.hpp: the same numbers on every backend. Words: seed, offset, two words each.
 const uint kSeed = 1u, kOffset = 3u;  // where they begin
 
 uvec4 philox4x32_10(uvec4 counter, uvec2 key) {
@@ -12,7 +12,7 @@ uvec4 philox4x32_10(uvec4 counter, uvec2 key) {
   return counter;
 }
 
-// Block b behind the call's offset.
+// Block b after the call's offset.
 uvec4 block_at(uint b) {
   uint carry;
   const uint low = uaddCarry(push.word[kOffset], b, carry);

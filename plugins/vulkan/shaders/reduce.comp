@@ -23,7 +23,7 @@ State start() {
   return s;
 }
 
-// Of equal elements the first; ~0 is no position.
+// Among equal elements the first wins; ~0 is no position.
 bool stands_before(State t, State s) {
   return t.at != ~0u && (s.at == ~0u || better(t.a, s.a, MOST) || (t.at < s.at && !better(s.a, t.a, MOST)));
 }

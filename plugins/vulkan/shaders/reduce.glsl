@@ -1,9 +1,9 @@
 // The engine of reductions: `kept` results, each of `count` elements that are folded into a State.
 //
-// A workgroup holds rows results with lanes invocations each. Elements lie along lanes (rows of memory) or results do (columns),
-// whichever reads memory in order. Where there are few results, each is cut into chunks whose states go through slot 2.
-// The includer says what a State is made of and defines start(), merge(), take() and finish() behind.
-// Slots: results in 0 and 1, states in 2, inputs from 3 on. Words and table as FoldPlan of fold.hpp gives them.
+// A workgroup computes `rows` results with `lanes` invocations each. Adjacent lanes read adjacent elements (rows of memory) or adjacent
+// results (columns), whichever reads memory in order. If there are few results, each is cut into chunks whose states go through slot 2.
+// The including shader defines what a State means, and after the include start(), merge(), take() and finish().
+// Slots: results in 0 and 1, states in 2, inputs from 3 on. Words and table as FoldPlan of fold.hpp passes them.
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint FLAT = 1;   // kept and reduced elements have constant strides
 layout(constant_id = 3) const uint STAGE = 0;  // 0: elements to results, 1: elements to states, 2: states to results

@@ -1,5 +1,5 @@
-// Rows of memory, each worked on by the lanes of a part of a workgroup: launched by Rows of rows.hpp.
-// Where KEEP is not 0, a lane keeps its KEEP elements of the row between passes; otherwise each pass reads memory again. The shader
+// Rows of memory, each handled by some lanes of a workgroup; launched by Rows of rows.hpp.
+// If KEEP is not 0, a lane keeps its KEEP elements of the row between passes; otherwise each pass reads memory again. The shader
 // names the slots it reads with TN_ITEMS(k).
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint IN = 11;

@@ -3,7 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "order_keys.glsl"
-layout(constant_id = 1) const uint RIGHT = 0;  // equal ones come before, too
+layout(constant_id = 1) const uint RIGHT = 0;  // equal elements come before as well
 layout(constant_id = 2) const uint IN = 11;
 const uint ALL = 0, N = 1, WIDTH = 2;  // values; elements of a row; values that share a row
 TN_KEY(1)

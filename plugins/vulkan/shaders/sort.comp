@@ -13,7 +13,7 @@ layout(constant_id = 4) const uint WHOLE = 1;      // stage 0: to results
 const uint SPAN = 1024;
 // rows of n elements; how many are kept of each; bits to invert for descending order
 const uint ROWS = 0, N = 1, KEPT = 2, FLIP = 3, LOG_SPAN = 4;
-// Entries: a row has LENGTH of them in runs of RUN, and TO_LENGTH in runs of TO_RUN behind a stage; all of them SIZE and TO_SIZE.
+// Entries: a row has LENGTH of them in runs of RUN, and after a stage TO_LENGTH in runs of TO_RUN; in total there are SIZE and TO_SIZE.
 const uint RUN = 5, LENGTH = 6, TO_RUN = 7, TO_LENGTH = 8, SIZE = 9, TO_SIZE = 10;
 TN_KEY(2)
 

@@ -175,7 +175,7 @@ TN_SLOT(0) TN_SLOT(1) TN_SLOT(2) TN_SLOT(3) TN_SLOT(4) TN_SLOT(5) TN_SLOT(6)
 bool is_nan(double x) { return (packUint2x32(unpackDouble2x32(x)) & 0x7ffffffffffffffful) > 0x7ff0000000000000ul; }
 bool is_inf(double x) { return (packUint2x32(unpackDouble2x32(x)) & 0x7ffffffffffffffful) == 0x7ff0000000000000ul; }
 #elif defined(TN_F32)
-// From their bits: a driver may assume that isnan() is never true.
+// Tests the bits, because a driver may assume that isnan() is never true.
 bool is_nan(float x) { return is_nan_bits(floatBitsToUint(x)); }
 bool is_inf(float x) { return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u; }
 #else
