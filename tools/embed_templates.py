@@ -12,7 +12,7 @@ import sys
 
 
 def literal(text):
-    """Raw string literals; compilers take at least 64 KiB in one, so a long text is cut."""
+    """The text as raw string literals. Compilers accept at least 64 KiB in one, so a longer text is split."""
     pieces = [text[i:i + 8000] for i in range(0, len(text), 8000)] or [""]
     return "\n".join(f'R"~~~({piece})~~~"' for piece in pieces)
 

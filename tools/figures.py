@@ -28,7 +28,7 @@ class Missing(Exception):
 
 
 def run(*words, check=True, **variables):
-    """What a command prints."""
+    """The output of a command."""
     done = subprocess.run([str(w) for w in words], cwd=ROOT, env={**os.environ, **variables}, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)
     if check and done.returncode:
@@ -45,7 +45,7 @@ def program(build, name):
 
 
 def smallest_plugin(build):
-    """The test trains the classic network on it and compares the loss curve with the CPU's."""
+    """The test trains the classic network on it and compares the loss curve with that of the CPU."""
     test = program(build, "tests/examples_plugins_test")
     run(test, "--gtest_filter=*TheSmallestBackendTrains*", TENON_PLUGIN_PATH=str(build / "plugins/cpu"))
     lines = SMALLEST.read_text().splitlines()
@@ -65,7 +65,7 @@ def smallest_plugin(build):
 
 
 def call_overhead(build):
-    """Medians of runs that alternate, so that a change of the machine's speed meets all of them."""
+    """Medians of alternating runs, so that changes in the machine's speed affect all of them."""
     report = json.loads(run(program(build, "benchmarks/bench_abi_call"), "--benchmark_format=json", "--benchmark_min_time=0.05",
                             f"--benchmark_repetitions={REPETITIONS}", "--benchmark_enable_random_interleaving=true"))
     times = {}
@@ -108,7 +108,7 @@ def conformance(build):
 
 def broken_plugins(build):
     with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)  # one of the tests steps down to a user without rights
+        os.chmod(folder, 0o755)  # one of the tests continues as a user without rights
         report = pathlib.Path(folder) / "report.json"
         run(program(build, "tests/core_plugin_test"), f"--gtest_output=json:{report}", TMPDIR=folder)
         found = json.loads(report.read_text())

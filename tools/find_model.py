@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints where a file of an installed Python package lies, or nothing: find_model.py PACKAGE FILE."""
+"""Prints the path of a file in an installed Python package, or nothing: find_model.py PACKAGE FILE."""
 import importlib.util
 import pathlib
 import sys

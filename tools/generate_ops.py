@@ -19,7 +19,7 @@ FACTS = {  # of a record, and how each is written
     'schema': 'string', 'gives': 'string', 'example': 'string', 'autocast': 'string', 'dtypes': 'string', 'shapes': 'string', 'numbers': 'string',
     'linear': 'string', 'elementwise': 'true', 'rule': '&rule::', 'gradient': '&gradient::', 'decompose': '&decomposition::', 'view': '&view::', 'run': '&run::',
     'through': 'true', 'updates_first': 'true', 'in_place': 'true', 'revision': 'number'}
-# How autocast computes an op, by the fact's text: what the C++ header calls it, and the documents.
+# How autocast computes an op, by the fact's text: the names in the C++ header and in the documents.
 PRECISIONS = {'low': ('low', 'in bf16 or f16, as the scope says'), 'f32': ('f32', 'in f32'),
               'f32 on GPUs': ('f32_on_gpus', 'in f32 but on the CPU'), 'widest': ('widest', 'in f32 where an operand is f32')}
 RULE_FACTS = ('dtypes', 'shapes', 'elementwise', 'numbers', 'ordered', 'unchanged')
@@ -44,13 +44,13 @@ class Arg:
 class Op:
     name: str
     section: str
-    facts: dict  # of the record; texts without quotes, names of pieces without their prefix
-    rule: dict  # facts of its rule; empty where it has none
+    facts: dict  # of the record: texts without quotes, names of parts without their prefix
+    rule: dict  # the facts of its rule; empty if it has none
     args: list
-    results: list  # names, '' where there is one result
+    results: list  # names; '' if there is one result
 
     def text_of(self, fact):
-        """A text of the record, else of its rule."""
+        """A text of the record, or of its rule if the record has none."""
         return self.facts.get(fact) or self.rule.get(fact, '')
 
     @property
@@ -201,7 +201,7 @@ def parse_record(name, text, section):
 
 
 def parse_family(path):
-    """Records and {rule: facts} of one file."""
+    """The records and {rule: facts} of one file."""
     text = path.read_text()
     section = text.partition('\n')[0].removeprefix('// ').rstrip('.')
     ops, rules = [], {}
@@ -220,7 +220,7 @@ def parse_family(path):
 
 
 def files_of(path):
-    """A file, or those of a folder in the order of its meson.build."""
+    """A file, or the files of a folder in the order of its meson.build."""
     path = pathlib.Path(path)
     if not path.is_dir():
         return [path]
@@ -267,7 +267,7 @@ def takes_number(op, arg):
 
 
 def parameter(op, arg):
-    """The C++ parameter, and the tn_value made of it."""
+    """The C++ parameter, and the tn_value made from it."""
     name, default, none = identifier(arg.name), arg.default, arg.default == 'none'
     value = f'detail::value({name})'
     if arg.type == 'Tensor' and arg.list:
@@ -341,7 +341,7 @@ def positions(names):
 
 
 def arg_struct(op):
-    """struct conv { x = 0, weight = 1, … }, and in it the results that have names."""
+    """struct conv { x = 0, weight = 1, … }, with the names of results nested in it."""
     results = f'  struct result {{\n  {positions(op.results).rstrip().replace(chr(10), chr(10) + "  ")}\n  }};\n' if any(op.results) else ''
     return f'struct {identifier(op.name)} {{\n{positions(a.name for a in op.args)}{results}}};'
 
@@ -495,7 +495,7 @@ def make_docs(ops):
 
 
 def write_if_changed(path, text):
-    """An unchanged file keeps its time, so that nothing is rebuilt for it."""
+    """Leaves an unchanged file alone, so that nothing is rebuilt."""
     path = pathlib.Path(path)
     if not path.exists() or path.read_text() != text:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ import textwrap
 
 import generate_ops
 
-# `float`, `bool` and `complex` of a stub are a method, a dtype and an op.
+# In a stub `float`, `bool` and `complex` would be a method, a dtype and an op.
 WORDS = {'Tensor': 'Tensor', 'int': 'int', 'float': 'builtins.float', 'bool': 'builtins.bool', 'str': 'str', 'Scalar': 'Scalar',
          'dtype': 'DTypeLike', 'device': 'DeviceLike', 'generator': 'Generator'}
 
@@ -87,7 +87,7 @@ def write_stubs(ops, path):
 
 
 def write_facts(ops, path):
-    """Names of ops by what their records say, for the package's own modules."""
+    """Writes names of ops grouped by their records' facts, for the package's own modules."""
     def names(found):
         return '"""\n' + textwrap.fill(' '.join(op.name for op in found), 130) + '\n""".split()'
 
@@ -106,7 +106,7 @@ def write_facts(ops, path):
 
 
 BINARY = 'add sub mul truediv floordiv mod pow matmul and or xor lshift rshift'.split()
-# What Tensor has by hand and no op may hide; a method that shadows a type's name comes last in the class.
+# Methods that Tensor defines by hand and no op may hide; a method that shadows a type's name comes last in the class.
 BY_HAND = {'to', 'clone', 'contiguous'}
 TAIL = """
 __version__: str
@@ -136,13 +136,13 @@ _onnx_exported _onnx_converters _set_shape_type""".split()
 
 
 def spread(op):
-    """A list of integers that comes last may be given one by one."""
+    """A list of integers in last position may be given one by one."""
     last = op.args[-1]
     return len(op.args) > 1 and last.list and last.type == 'int'
 
 
 def methods_of_pytorch():
-    """Lines for the methods that tenon.torch brings; what they take and give is in their docstrings."""
+    """Lines for the methods that tenon.torch adds; their docstrings describe arguments and results."""
     import tenon
     from tenon._method_names import LATER
     for name in (name for names in LATER.values() for name in names):

@@ -31,7 +31,7 @@ HIDDEN = re.compile(r"\b(detail|typed|device_type|new_op_detail)\b *\{$")
 
 
 def comment_text(lines):
-    """The words of a comment without its marks; lines with an indentation of their own stay code."""
+    """The words of a comment without its marks; lines with extra indentation stay code."""
     out, code = [], []
     for line in lines:
         words = re.sub(r"^\s*(/\*|\*/|//|\*(?!/))? ?", "", line.rstrip()).removesuffix("*/").rstrip()
@@ -53,7 +53,7 @@ def dedent(lines):
 
 
 def without_bodies(text, inside):
-    """Cuts what stands in braces `inside` braces deep, except after a word that begins a type; ends it with a semicolon."""
+    """Removes the contents of braces that are `inside` braces deep, except after a word that begins a type; ends with a semicolon."""
     out, depth, parens, start, skip = "", 0, 0, 0, None
     for c in text:
         parens += (c == "(") - (c == ")")
@@ -72,7 +72,7 @@ def without_bodies(text, inside):
 
 
 def abridged(lines):
-    """A declaration as a reader wants it: no bodies, nothing private, of a macro its head."""
+    """A declaration as readers need it: no bodies, nothing private, and only the head of a macro."""
     text = "\n".join(lines)
     if text.startswith("#define"):
         return [lines[0].rstrip(" \\")] if "(" in lines[0].split("  ")[0] else lines

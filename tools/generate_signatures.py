@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the C++ test of libs/signatures.toml: what the table says of each class and function, and what the headers say.
+"""Writes the C++ test of libs/signatures.toml, which compares what the table and the headers say about each class and function.
 
 usage: generate_signatures.py libs/signatures.toml OUT.inc OUT.d FOLDER...
 """
@@ -13,7 +13,7 @@ import sys
 import signatures
 from signatures import Argument, TableError, split_top, value_of
 
-# A type of C++ as the table writes it.
+# A C++ type in the table's spelling.
 TYPES = {'int64_t': 'int', 'double': 'float', 'bool': 'bool', 'std::string': 'str', 'std::string_view': 'str', 'Tensor': 'Tensor',
          'Sizes': 'int[]', 'IntList': 'int[]', 'Factors': 'float[]', 'Betas': 'float[2]', 'Activation': 'str', 'Generator': 'generator',
          'Optimizer': 'Optimizer', 'std::function<double(int64_t)>': 'function',
@@ -43,14 +43,14 @@ class Declaration:
 
     @property
     def type_name(self):
-        """None of a function."""
+        """None if it is a function."""
         head = self.head[end_of(self.head, self.head.index('<'), '<', '>'):] if self.is_template else self.head
         found = re.match(r'\s*(?:class|struct|enum class|using) (\w+)', head)
         return found and found[1]
 
 
 def end_of(text, start, opening, closing):
-    """The place behind the bracket that closes the one at `start`."""
+    """The position after the bracket that closes the one at `start`."""
     depth = 0
     for i in range(start, len(text)):
         depth += (text[i] == opening) - (text[i] == closing)
@@ -60,7 +60,7 @@ def end_of(text, start, opening, closing):
 
 
 def expanded(text):
-    """Without comments and the preprocessor's lines; macros of the file that make classes are written out."""
+    """The text without comments and preprocessor lines, and with macros of the file that make classes expanded."""
     text = re.sub(r'//[^\n]*', '', text).replace('\\\n', ' ')
     macros = {m[1]: (m[2].split(','), m[3]) for m in re.finditer(r'#define (\w+)\(([\w, ]+)\)([^\n]*)', text)}
     text = re.sub(r'^\s*#[^\n]*', '', text, flags=re.M)
@@ -74,7 +74,7 @@ def expanded(text):
 
 
 def head_end(text, start):
-    """Where a declaration's head ends: at its body's brace or its semicolon, those of arguments' defaults passed over."""
+    """The end of a declaration's head: its body's brace or its semicolon, ignoring those in default arguments."""
     depth = 0
     for i in range(start, len(text)):
         depth += (text[i] == '(') - (text[i] == ')')
@@ -84,7 +84,7 @@ def head_end(text, start):
 
 
 def declarations(text):
-    """Those at the level of namespaces."""
+    """The declarations at namespace level."""
     at, spaces, found = 0, [], []
     while at < len(text):
         if text[at].isspace() or text[at] == ';':
@@ -104,7 +104,7 @@ def declarations(text):
 
 
 def without_bodies(text):
-    """A class's body without what stands in braces of its functions; braces of defaults stay."""
+    """A class's body without the bodies of its functions; braces of defaults stay."""
     out, at = '', 0
     while at < len(text):
         if text[at] == '{' and not re.search(r'[=(,]\s*$', out):
@@ -145,25 +145,25 @@ class Headers:
         self.types = {(d.namespace, d.type_name): d for d in self.all if d.type_name}
 
     def type_names(self, *namespaces):
-        """Classes and other names of types; no options, and no template that has names for its cases, as Conv has."""
+        """Classes and other names of types, except options and templates whose cases have names, such as Conv."""
         cases = {found[1] for d in self.all if (found := re.match(r'using \w+ = (\w+)<', d.head))}
         return {name for (space, name), d in self.types.items() if space in namespaces
                 and not name.endswith('Options') and not (d.is_template and name in cases)}
 
     def functions(self, namespace):
-        """Arguments as text by name."""
+        """The arguments as text, by name."""
         return {found[1]: found[2] for d in self.all if d.namespace == namespace and not d.type_name
                 if (found := re.search(r'(?<![\w:])(\w+)\((.*)\)', d.head))}
 
     def target(self, namespace, name):
-        """The class behind a name."""
+        """The class that a name stands for."""
         declaration = self.types[namespace, name]
         if found := re.match(rf'using {name} = (\w+)', declaration.head):
             return self.target(namespace, found[1])
         return name, declaration
 
     def constructor(self, namespace, name):
-        """Its arguments as text: the first public one that is none for lists in braces, copies or moves."""
+        """Its arguments as text: those of the first public constructor that is not for lists in braces, copies or moves."""
         name, declaration = self.target(namespace, name)
         body = without_bodies(declaration.body)
         for found in re.finditer(rf'(?:^|[;:\s])(?:explicit )?{name}\(', body):
@@ -174,7 +174,7 @@ class Headers:
         return ''
 
     def arguments(self, entry):
-        """(arguments as the header has them, how many of them are fields of which options)."""
+        """(arguments as in the header, how many of them are fields of which options)."""
         namespace = 'tenon::' + NAMESPACE[entry.section][:-2]
         if entry.section in ('init', 'clip'):
             text = self.functions(namespace)[entry.name]
@@ -208,7 +208,7 @@ def literal(kind, value, cpp=''):
     if isinstance(value, str):
         return f'std::string({text(value)})'
     if isinstance(value, list):
-        # Braces alone may be another class.
+        # Braces alone could mean another class.
         of = 'nn::Sizes' if 'Sizes' in cpp else 'nn::Factors' if 'Factors' in cpp else ''
         return of + '{' + ', '.join(literal(word, each) for each in value) + '}'
     if kind == 'LRScheduler[]':
@@ -219,7 +219,7 @@ def literal(kind, value, cpp=''):
 
 
 def call(entry, found, in_options, given):
-    """Of a constructor or function with the values of a case. Arguments between those given have their defaults."""
+    """A call of a constructor or function with the values of a case. Arguments between the given ones have their defaults."""
     positional, options = found[:len(found) - in_options], found[len(found) - in_options:]
     supplied = {a.name for a in entry.supplied}
     values = [a.name if a.name in supplied else literal(a.type, given[a.name], a.cpp) if a.name in given
@@ -251,7 +251,7 @@ def test_of(entry, headers):
     header = f"({', '.join(map(str, found))})"
     lines = [f'TEST(Signatures, {entry.section}_{entry.name.rstrip("_")}) {{',
              f'  EXPECT_EQ(std::string({text(header)}), {text(entry.schema)}) << "what the header says, and the table";']
-    if header == entry.schema:  # else a call may not compile
+    if header == entry.schema:  # otherwise a call may not compile
         before, made = BEFORE[entry.section], functools.partial(call, entry, found, in_options)
         lines += [expect_state(entry, made(given), state) for given, state in entry.cases('state')]
         lines += [f'  expect_taken([] {{ {before}{made(given)}; }});' for given, _ in entry.cases('takes')]

@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 
-# Its place beside an installed copy of this script.
+# Its location relative to an installed copy of this script.
 HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/tenon/base.h"
 
 
@@ -28,7 +28,7 @@ def sha256(library):
 
 
 def refresh(path):
-    if destdir := os.environ.get("DESTDIR"):  # set by installers that stage what is to lie at `path`
+    if destdir := os.environ.get("DESTDIR"):  # set by installers that stage files meant for `path`
         path = pathlib.Path(destdir, *path.parts[1:])
     card = json.loads(path.read_text())
     card["sha256"] = sha256(path.parent / card["library"])
@@ -49,7 +49,7 @@ class Plugin(ctypes.Structure):
 
 
 def answer(library, major, minor):
-    """What the library says of itself, on stdout; in a process of its own, as it may crash."""
+    """Prints what the library says about itself; runs in a separate process, because it may crash."""
     query = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_LOCAL).tn_plugin_query
     query.restype = ctypes.c_void_p
     plugin = ctypes.POINTER(Plugin)()
@@ -58,11 +58,11 @@ def answer(library, major, minor):
     said = plugin.contents
     print(json.dumps({"id": said.id.text(), "version": said.version.text(), "major": said.abi_major,
                       "minor": said.abi_minor, "min_host_minor": said.min_host_minor}), flush=True)
-    os._exit(0)  # nothing of the library runs any more
+    os._exit(0)  # so that no more code of the library runs
 
 
 def ask(library, major, minor):
-    """What the library says of itself, and why it says nothing."""
+    """What the library says about itself, and why if it says nothing."""
     words = [sys.executable, __file__, "--answer", str(library.resolve()), str(major), str(minor)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     try:
@@ -113,7 +113,7 @@ def main():
         return default if value is None else value
 
     def known(name, default=None):
-        """What the library knows, and nobody need repeat."""
+        """Fields that the library knows and nobody needs to repeat."""
         value = field(name, default if silence else None)
         if value is not None and name in said and value != said[name]:
             parser.error(f"the library says that its {name} is {said[name]}, not {value}")

@@ -50,22 +50,22 @@ class Entry:
 
     @property
     def free(self):
-        """What the test does not supply."""
+        """Arguments that the test does not supply."""
         return [a for a in self.arguments if a not in self.supplied]
 
     def get(self, fact, otherwise=()):
         return self.facts.get(fact, otherwise)
 
     def error(self, message):
-        """The whole text of an error; an op's is whole already."""
+        """The full text of an error; an op's is already complete."""
         return message if message.startswith('[') else f'[{self.name}] {message}'
 
     def given(self, changed):
-        """Values by name: those of `make` and what a case changes."""
+        """Values by name: those of `make`, and those that a case changes."""
         return {**self.get('make', {}), **changed}
 
     def probes(self, taken):
-        """(changed arguments, message): those that are taken, or those that are refused."""
+        """(changed arguments, message): those that are accepted, or those that are refused."""
         named = [repr(changed) for changed, _ in self.get('refuses')]
         for a in self.free:
             words = self.get('ranges', {}).get(a.name)
@@ -75,7 +75,7 @@ class Entry:
                     yield {a.name: value}, f'{a.name} is {number}, must be {words}'
 
     def cases(self, fact):
-        """(values by name, what the table says of them) for a fact: state, takes or refuses."""
+        """(values by name, what the table says about them) for a fact: state, takes or refuses."""
         if fact == 'refuses':
             return [(self.given(changed), message) for changed, message in [*self.get('refuses'), *self.probes(False)]]
         bare = [] if any(changed == {} for changed, _ in self.get('refuses')) else [({}, self.get('state'))]
@@ -95,7 +95,7 @@ def text_of(value):
 
 
 def split_top(text, opening='([{<', closing=')]}>'):
-    """Splits at commas that are in no brackets or quotes."""
+    """Splits at commas outside of brackets and quotes."""
     parts, depth, quoted, start = [], 0, False, 0
     for i, c in enumerate(text):
         quoted ^= c == '"'
@@ -110,7 +110,7 @@ def split_top(text, opening='([{<', closing=')]}>'):
 
 
 def value_of(kind, text):
-    """A default, as the table or a header writes it: 1e-5, 1/3, "mean", [0.9, 0.999], {} and none."""
+    """A default as written in the table or a header: 1e-5, 1/3, "mean", [0.9, 0.999], {} and none."""
     word = kind.rstrip('?').split('[')[0]
     if text in ('none', '{}', 'Tensor()'):
         return None
@@ -153,7 +153,7 @@ def parse_entry(section, name, facts):
 
 
 def read(path=ROOT / 'libs/signatures.toml'):
-    """(entries, names that are no entries: a dict of lists)."""
+    """(entries, names that are not entries: a dict of lists)."""
     table = tomllib.loads(pathlib.Path(path).read_text())
     names = table.pop('names')
     if set(table) - set(SECTIONS):

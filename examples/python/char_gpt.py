@@ -4,8 +4,8 @@
     python char_gpt.py --short              some seconds
     python char_gpt.py --prompt "And God said" --temperature 0.5
 
-To reach: 1.45 nats a character on chapters that it has not seen. Blocks of attention and a small network, each behind a normalisation
-and added to its input; the last layer is the embedding once more. Data: Debian's bible-kjv.
+To reach: 1.45 nats a character on chapters that it has not seen. Each block is attention and a small network, each preceded by a
+normalisation and added to its input; the last layer reuses the embedding. Data: Debian's bible-kjv.
 """
 import common
 import tenon
@@ -15,7 +15,7 @@ f = nn.functional
 
 
 class Block(nn.Module):
-    """Causal self-attention of some heads, then a network for each place (Vaswani et al. 2017, norms first)."""
+    """Causal self-attention with several heads, then a network for each position (Vaswani et al. 2017, norms first)."""
 
     def __init__(self, width, heads, dropout):
         super().__init__()
@@ -41,12 +41,12 @@ class CharGPT(nn.Module):
         self.blocks = nn.ModuleList([Block(width, heads, dropout) for _ in range(layers)])
         self.norm = nn.LayerNorm(width)
         for name, parameter in self.named_parameters():
-            if parameter.ndim > 1:  # GPT-2's; what is added to the sum of all layers begins smaller
+            if parameter.ndim > 1:  # GPT-2's; layers whose outputs add up over the network start smaller
                 last = name.endswith(('out.weight', 'down.weight'))
                 nn.init.normal_(parameter, std=0.02 / (2 * layers) ** 0.5 if last else 0.02)
 
     def forward(self, x):
-        """Logits (B, T, symbols) of the next characters after x (B, T); T is at most the context."""
+        """Logits (B, T, symbols) of the characters that follow x (B, T); T is at most the context."""
         x = self.tokens(x) + self.places.weight[:x.shape[1]]
         for block in self.blocks:
             x = block(x)
@@ -60,7 +60,7 @@ def loss_of(net, windows):
 
 @tenon.no_grad()
 def nats(net, text):
-    """Mean loss over a text cut into windows: harsh, as each window begins without anything before it."""
+    """Mean loss over a text cut into windows. This is harsh, because each window begins without context."""
     net.eval()
     step = net.context
     starts = tenon.arange(0, len(text) - step, step, device=text.device)
@@ -72,7 +72,7 @@ def nats(net, text):
 
 @tenon.no_grad()
 def sample(net, symbols, prompt, count, temperature, device):
-    """Yields one character after the other, from what fits into the context."""
+    """Yields one character at a time, given as many earlier ones as fit into the context."""
     net.eval()
     x = tenon.tensor([[symbols.index(c) for c in prompt]], device=device)
     for _ in range(count):

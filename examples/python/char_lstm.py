@@ -5,8 +5,8 @@
     python char_lstm.py --prompt "And God said" --temperature 0.5
 
 To reach: 1.50 nats a character on chapters that it has not seen. The text is cut into as many streams as a batch has rows; each step
-goes on where the last one stopped and takes its state along, so the network remembers further than gradients reach.
-Data: Debian's bible-kjv.
+continues where the last one stopped and keeps its state, so the network remembers further than gradients reach. Data: Debian's
+bible-kjv.
 """
 import math
 
@@ -23,13 +23,13 @@ class CharLSTM(nn.Module):
         self.out = nn.Linear(width, symbols)
 
     def forward(self, x, state=None):
-        """Logits (B, T, symbols) of the next characters after x (B, T), and the state after the last."""
+        """Logits (B, T, symbols) of the characters that follow x (B, T), and the state after the last one."""
         y, state = self.lstm(self.embed(x), state)
         return self.out(y), state
 
 
 def streams(text, rows):
-    """The text as that many parallel streams, (rows, N)."""
+    """The text as parallel streams, (rows, N)."""
     length = len(text) // rows
     return text[:rows * length].reshape(rows, length)
 
@@ -41,7 +41,7 @@ def loss_of(net, x, targets, state):
 
 @tenon.no_grad()
 def nats(net, text, length=256):
-    """Mean loss over a text, in nats a character."""
+    """Mean loss over a text, in nats per character."""
     net.eval()
     rows, state, total, count = streams(text, 32), None, 0.0, 0
     for at in range(0, rows.shape[1] - 1, length):
@@ -55,7 +55,7 @@ def nats(net, text, length=256):
 
 @tenon.no_grad()
 def sample(net, symbols, prompt, count, temperature, device):
-    """Yields one character after the other; the state is all that the network keeps of those before."""
+    """Yields one character at a time; the state is all that the network keeps of earlier ones."""
     net.eval()
     x, state = tenon.tensor([[symbols.index(c) for c in prompt]], device=device), None
     for _ in range(count):

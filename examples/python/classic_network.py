@@ -1,4 +1,4 @@
-"""The classic network (three layers of perceptrons with ReLU between) on eight kinds of clothing, 32×32 pixels.
+"""The classic network (a perceptron of three layers with ReLU between them) on eight kinds of clothing, 32×32 pixels.
 
     python classic_network.py                              on the best device there is
     python classic_network.py --batch-size 512 --lr 0.4

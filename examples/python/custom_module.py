@@ -1,4 +1,4 @@
-"""Subclassing: a module, a dataset, a function with a gradient of its own, and a hook.
+"""Subclassing: a module, a dataset, a function with a custom gradient, and a hook.
 
     python custom_module.py --steps 300
 
@@ -13,7 +13,7 @@ from tenon.autograd import Function
 
 
 class Curve(data.Dataset):
-    """Points of the curve, made when they are asked for."""
+    """Points of the curve, made on demand."""
 
     def __init__(self, count):
         self.count = count
@@ -27,7 +27,7 @@ class Curve(data.Dataset):
 
 
 class Swish(Function):
-    """x·sigmoid(beta·x), with its gradient by hand."""
+    """x·sigmoid(beta·x) with a handwritten gradient."""
 
     @staticmethod
     def forward(ctx, x, beta):
@@ -43,7 +43,7 @@ class Swish(Function):
 
 
 class Residual(nn.Module):
-    """x + W₂·swish(W₁·norm(x)); the slope of the swish is learned, too."""
+    """x + W₂·swish(W₁·norm(x)), where the slope of the swish is learned too."""
 
     def __init__(self, width):
         super().__init__()
@@ -62,7 +62,7 @@ class Net(nn.Module):
         self.inside = nn.Linear(1, width)
         self.blocks = nn.ModuleList([Residual(width) for _ in range(depth)])
         self.outside = nn.Linear(width, 1)
-        self.register_buffer('scale', tenon.tensor(2.0))  # saved and moved with the weights, not trained
+        self.register_buffer('scale', tenon.tensor(2.0))  # saved and moved with the weights, but not trained
 
     def forward(self, x):
         x = self.inside(x / self.scale)

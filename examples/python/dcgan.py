@@ -3,10 +3,11 @@
     python dcgan.py                      ten minutes on two cores
     python dcgan.py --short              some seconds
 
-The critic learns to tell real images from made ones, the generator to make images that the critic takes for real. The critic's rate is three
-times the generator's (two time-scales: Heusel et al. 2017, arXiv:1706.08500), and both fall to 0 over the second half of the steps.
-To reach: a Fréchet distance (common.frechet) of 0.1 to test images; two halves of those are 0.004 apart, and noise is 5.9 away.
-Writes drawn.png, images of the same codes each time.
+The critic learns to tell real images from generated ones, the generator to make images that the critic takes for real. The critic's
+rate is three times the generator's (two time-scales: Heusel et al. 2017, arXiv:1706.08500), and both fall to 0 over the second half of
+the steps.
+To reach: a Fréchet distance (common.frechet) of 0.1 to test images; two halves of those are 0.004 apart, and noise is 5.9 away. Writes
+drawn.png, with images of the same codes each time.
 """
 import common
 import pictures
@@ -29,7 +30,7 @@ def critic(width):
 
 
 def begin(net):
-    """Section 4 of the paper: all weights small."""
+    """Section 4 of the paper: all weights start small."""
     for module in net.modules():
         if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
             nn.init.normal_(module.weight, std=0.02)

@@ -3,9 +3,11 @@
     python detection.py                  some minutes
     python detection.py --short          some seconds
 
-A scene of 48×48 pixels has one to four discs, squares and crosses of random sizes, places and brightness, before noise. One network has
-two heads: a map at a fourth of the size says where centres are, of which kind and how large; the other names the class of each pixel.
-To reach: a mean average precision of 0.80 at an overlap of 0.5, and a mean IoU of the pixels' classes of 0.80. Writes scenes with boxes.
+A scene of 48×48 pixels has one to four discs, squares and crosses of random size, position and brightness, in front of noise. One
+network has two heads: a map at a quarter of the size says where centres are, of which kind and how large; the other gives the class of
+each pixel.
+To reach: a mean average precision of 0.80 at an overlap of 0.5, and a mean IoU of the pixels' classes of 0.80. Writes scenes with
+boxes.
 """
 import common
 import pictures
@@ -21,7 +23,7 @@ def scenes(count, rng_device='cpu'):
     y, x = tenon.arange(SIDE)[:, None].to(tenon.float32), tenon.arange(SIDE)[None].to(tenon.float32)
     images, classes = 0.3 * tenon.rand(count, 1, SIDE, SIDE), tenon.zeros(count, SIDE, SIDE, dtype=tenon.int64)
     kinds, there = tenon.randint((count, 4), 0, 3), tenon.rand(count, 4) < tenon.tensor([1.0, 0.7, 0.5, 0.3])
-    # Each object has a quarter of the scene for itself.
+    # Each object has a quarter of the scene to itself.
     corner = tenon.tensor([[0, 0], [1, 0], [0, 1], [1, 1]]).to(tenon.float32)
     half = 4 + 5 * tenon.rand(count, 4)
     centre = 10 + 24 * corner + 4 * tenon.rand(count, 4, 2)
@@ -39,7 +41,8 @@ def scenes(count, rng_device='cpu'):
 
 
 def targets(objects):
-    """Maps of what the first head should say, (N, 3, 12, 12) centres as soft spots and (N, 4, 12, 12) offsets and sizes, and where they count."""
+    """The maps that the first head should produce: (N, 3, 12, 12) centres as soft spots, (N, 4, 12, 12) offsets and sizes; and where
+    they count."""
     n, side = len(objects), SIDE // STEP
     place = objects[..., 1:3] / STEP
     cell = place.floor().to(tenon.int64).clamp(0, side - 1)
@@ -55,7 +58,7 @@ def targets(objects):
 
 
 class Net(nn.Module):
-    """Down to a fourth and an eighth of the size, and up again; one head at a fourth, one at the whole."""
+    """Down to a quarter and an eighth of the size and up again, with one head at a quarter and one at full size."""
 
     def __init__(self, width=24):
         super().__init__()
@@ -81,7 +84,7 @@ class Net(nn.Module):
 
 
 def loss_of(net, images, classes, heat, box, count):
-    """Equations 1 and 2 of the paper: a focal loss of the centres; and the pixels' cross entropy."""
+    """Equations 1 and 2 of the paper: a focal loss for the centres; plus the pixels' cross entropy."""
     centres, boxes, pixels = net(images)
     chance = centres.sigmoid()
     exact = (heat > 0.999).to(tenon.float32)
@@ -92,7 +95,7 @@ def loss_of(net, images, classes, heat, box, count):
 
 @tenon.no_grad()
 def detect(net, images, most=8):
-    """Of each image up to `most` of (kind, score, x, y, half width, half height), and the classes of its pixels."""
+    """For each image up to `most` of (kind, score, x, y, half width, half height), and the classes of its pixels."""
     centres, boxes, pixels = net(images)
     chance = centres.sigmoid()
     peak = chance * (f.max_pool2d(chance, 3, 1, 1) == chance)

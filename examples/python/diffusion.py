@@ -1,10 +1,10 @@
-"""A diffusion model draws clothes out of noise: DDPM (Ho et al. 2020, arXiv:2006.11239) with a cosine schedule (Nichol & Dhariwal 2021).
+"""A diffusion model draws clothes from noise: DDPM (Ho et al. 2020, arXiv:2006.11239) with a cosine schedule (Nichol & Dhariwal 2021).
 
     python diffusion.py                  ten minutes on two cores
     python diffusion.py --short          some seconds
 
-Noise is added to an image in many small steps; a U-Net (Ronneberger et al. 2015) learns to say which noise it was. To draw, begin with
-noise alone and take away what the network sees, step by step. It also learns the kind of clothing, so each row of the picture is one.
+Noise is added to an image in many small steps; a U-Net (Ronneberger et al. 2015) learns to predict that noise. To draw, begin with pure
+noise and remove what the network predicts, step by step. It also learns the kind of clothing, so each row of the picture is one kind.
 To reach: a Fréchet distance (common.frechet) of 0.1 to test images; two halves of those are 0.004 apart, and noise is 5.9 away.
 """
 import math
@@ -18,7 +18,7 @@ f = nn.functional
 
 
 class Block(nn.Module):
-    """Two convolutions with what the time says added between, around them a way past."""
+    """Two convolutions with a projection of the time added between them, and a skip connection around both."""
 
     def __init__(self, before, width, time):
         super().__init__()
@@ -33,7 +33,7 @@ class Block(nn.Module):
 
 
 class UNet(nn.Module):
-    """28×28, 14×14, 7×7 and back; each size on the way up also sees its own on the way down."""
+    """28×28, 14×14, 7×7 and back; each size on the way up also sees the one on the way down."""
 
     def __init__(self, width=32, classes=10):
         super().__init__()
@@ -48,7 +48,7 @@ class UNet(nn.Module):
         self.norm = nn.GroupNorm(8, w[0])
 
     def forward(self, x, t, kind):
-        """The noise in images x (B, 1, 28, 28) at times t from 0 to 1, of clothes of these kinds."""
+        """The noise in images x (B, 1, 28, 28) at times t from 0 to 1, for clothes of these kinds."""
         angle = 1000 * t[:, None] * (-math.log(1e4) * tenon.arange(self.width // 2, device=t.device) / (self.width // 2)).exp()
         t = self.time(tenon.concat([angle.sin(), angle.cos()], 1)) + self.kind(kind)
         x, kept = self.begin(x), []
@@ -62,7 +62,7 @@ class UNet(nn.Module):
 
 
 def kept_at(t):
-    """Share of the image's variance that is left at time t, 1 to 0."""
+    """The share of the image's variance that is left at time t, from 1 to 0."""
     return ((t + 0.008) / 1.008 * math.pi / 2).cos() ** 2
 
 

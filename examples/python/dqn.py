@@ -4,8 +4,8 @@
     python dqn.py                        CartPole-v1, some minutes
     python dqn.py --short                some seconds
 
-A network learns what each action will bring, from moves that lie in a memory; a slow copy of it says what comes after a move.
-To reach: a return of 475 over 100 episodes, played by the best actions. The network that did best in between is kept.
+A network learns the return of each action from moves kept in a memory; a slow copy of it estimates what comes after a move.
+To reach: a return of 475 over 100 episodes, played by the best actions. The network that did best along the way is kept.
 """
 import common
 import tenon
@@ -19,7 +19,7 @@ except ImportError:
 
 
 class Memory:
-    """The last moves: what was seen, done, earned, seen next, and whether it ended there."""
+    """The last moves: observation, action, reward, next observation, and whether the episode ended there."""
 
     def __init__(self, size, width):
         self.size, self.count = size, 0
@@ -41,7 +41,7 @@ def network(inside, actions, width=128):
 
 
 def loss_of(net, slow, gamma, seen, action, reward, after, ended):
-    """Huber's loss of the temporal difference; `net` chooses the next action, `slow` says what it is worth."""
+    """Huber loss of the temporal difference; `net` chooses the next action, `slow` estimates its value."""
     with tenon.no_grad():
         best = net(after).argmax(1, keepdim=True)
         target = reward + gamma * (1 - ended) * slow(after).gather(1, best)[:, 0]

@@ -4,7 +4,7 @@
     python fashion_mnist.py --epochs 1             a quick look
     python fashion_mnist.py --seed 7 -o net.safetensors
 
-With tqdm installed it shows progress bars.
+If tqdm is installed, it shows progress bars.
 """
 import argparse
 import time
@@ -20,7 +20,7 @@ except ImportError:
 
 
 class Net(nn.Module):
-    """The same network, with the same names, as in examples/fashion_mnist: either program loads the other's weights."""
+    """The same network, with the same names, as in examples/fashion_mnist, so that each program can load the other's weights."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ class Net(nn.Module):
 
 
 def normalise(images):
-    """Pixels of mean 0 and deviation 1."""
+    """Pixels with mean 0 and deviation 1."""
     return (images - 0.2860) / 0.3530
 
 
@@ -53,7 +53,7 @@ def accuracy(net, images, device):
 
 
 def train_epoch(net, loader, optimizer, schedule, device, title):
-    """One pass over the images; the mean loss of its second half."""
+    """One pass over the images; returns the mean loss of its second half."""
     losses = []
     for x, labels in tqdm(loader, desc=title, unit='batch', total=len(loader)):
         loss = nn.functional.cross_entropy(net(normalise(x.to(device))), labels.to(device))

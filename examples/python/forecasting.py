@@ -1,11 +1,13 @@
-"""The next day of an hourly series, by a GRU that has seen a week (Cho et al. 2014, arXiv:1406.1078).
+"""Predicts the next day of an hourly series with a GRU that has seen a week (Cho et al. 2014, arXiv:1406.1078).
 
     python forecasting.py                a minute
     python forecasting.py --short        some seconds
 
-The series is generated, like the load of a power grid: days and weeks repeat, weekends are lower, a slow random walk (the weather) moves
-all of it and also how high the evening's peak is, and hours depend on the hour before. The last fifth is for the test.
-To reach: at most 0.65 times the mean absolute error of the same hour a week ago, and no more than that of linear regression over the week.
+The series is generated to resemble the load of a power grid: days and weeks repeat, weekends are lower, a slow random walk (the
+weather) shifts everything including the height of the evening peak, and each hour depends on the one before. The last fifth is for the
+test.
+To reach: at most 0.65 times the mean absolute error of the same hour a week ago, and no more than that of linear regression over the
+week.
 """
 import common
 import pictures
@@ -16,7 +18,7 @@ WEEK, DAY = 168, 24
 
 
 def series(hours):
-    """(hours), about 0 ± 1."""
+    """The series by hour, about 0 ± 1."""
     t = tenon.arange(hours).to(tenon.float32)
     weather = (tenon.randn(hours) * 0.03).cumsum(0)
     weather = weather - weather.mean()
@@ -32,11 +34,11 @@ def series(hours):
 
 
 class Forecast(nn.Module):
-    """What the GRU remembers of the week, and the day a week ago, give the next day."""
+    """Predicts the next day from what the GRU remembers of the week and from the day a week ago."""
 
     def __init__(self, width):
         super().__init__()
-        self.gru = nn.GRU(DAY, width, batch_first=True)  # a day at a time
+        self.gru = nn.GRU(DAY, width, batch_first=True)  # one day per step
         self.out = nn.Sequential(nn.Linear(width + WEEK, 2 * width), nn.SiLU(), nn.Linear(2 * width, DAY))
 
     def forward(self, x):

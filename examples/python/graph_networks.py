@@ -1,12 +1,13 @@
-"""Graph networks tell which part of the Bible a verse is of: GCN (Kipf & Welling 2016, arXiv:1609.02907) and GAT (Veličković et al. 2017,
-arXiv:1710.10903).
+"""Graph networks tell to which part of the Bible a verse belongs: GCN (Kipf & Welling 2016, arXiv:1609.02907) and GAT (Veličković et
+al. 2017, arXiv:1710.10903).
 
     python graph_networks.py             some minutes
     python graph_networks.py --short     some seconds
 
-The graph: verses are nodes, and each has edges to the two before and the two behind it in its chapter; Debian's bible-kjv. Nodes know their
-words. There are six parts: law, history, wisdom, prophets, gospels with Acts, letters. Only twenty verses of each have a label. Logistic
-regression learns from the words of those; a graph network also sees the words around each, up to four verses away.
+The nodes of the graph are verses, each with edges to the two before and the two after it in its chapter; the text is Debian's
+bible-kjv. Nodes know their words. There are six parts: law, history, wisdom, prophets, gospels with Acts, letters. Only twenty verses
+of each have a label. Logistic regression learns from the words of those alone; a graph network also sees the words around them, up to
+four verses away.
 To reach: right answers on the other verses, 0.25 more than logistic regression.
 """
 import collections
@@ -17,7 +18,7 @@ import tenon
 from tenon import nn, optim
 
 f = nn.functional
-PARTS = 5, 12, 5, 17, 5, 22  # so many books each
+PARTS = 5, 12, 5, 17, 5, 22  # the number of books in each
 
 
 def verses(every):
@@ -34,7 +35,8 @@ def verses(every):
 
 
 def bag_of_words(texts, count):
-    """(N, count): 10 for a text with one word of the most frequent ones, less for each of several and for those that many texts have."""
+    """(N, count): 10 for a text with one of the most frequent words; less for each of several, and for words that occur in many
+    texts."""
     frequent = collections.Counter(word for text in texts for word in sorted(set(text))).most_common(count)
     column = {word: i for i, (word, _) in enumerate(frequent)}
     x = tenon.zeros(len(texts), count)
@@ -45,7 +47,7 @@ def bag_of_words(texts, count):
 
 
 def edges_within(chapters, distance):
-    """Edges (from, to) between each verse and those at most so many places away in its chapter, itself among them."""
+    """Edges (from, to) between each verse and those at most `distance` places away in its chapter, including itself."""
     n, found = len(chapters), []
     for d in range(distance + 1):
         a = (chapters[:n - d] == chapters[d:]).nonzero().reshape(-1)
@@ -54,7 +56,7 @@ def edges_within(chapters, distance):
 
 
 class GCN(nn.Module):
-    """Two layers, each the mean over neighbours (weighted by the degrees of both) of a linear map: equation 9 of the paper."""
+    """Two layers, each a mean over neighbours (weighted by both degrees) of a linear map: equation 9 of the paper."""
 
     def __init__(self, inside, kinds, width, edges, nodes):
         super().__init__()
@@ -72,7 +74,7 @@ class GCN(nn.Module):
 
 
 class Attention(nn.Module):
-    """Heads that say of each edge how much it counts: equations 1 to 4 of the paper."""
+    """Heads that weight each edge: equations 1 to 4 of the paper."""
 
     def __init__(self, inside, width, heads, edges):
         super().__init__()
@@ -101,7 +103,7 @@ class GAT(nn.Module):
 
 
 def train(o, name, net, x, labels, known):
-    """Learns from the labels of the `known` nodes; share of right answers on all others."""
+    """Learns from the labels of the `known` nodes; returns the share of right answers on all others."""
     net.to(o.device)
     optimizer = optim.Adam(net.parameters(), lr=0.01, weight_decay=5e-4)
     with common.Curve(o, 'loss' if name == 'GCN' else f'loss-{name}', every=o.steps // 4 or 1, steps=o.steps) as curve:

@@ -1,12 +1,14 @@
-"""Spoken commands out of spectrograms: ten words of Speech Commands (Warden 2018, arXiv:1804.03209) in the voices of espeak-ng.
+"""Recognises spoken commands from spectrograms: ten words of Speech Commands (Warden 2018, arXiv:1804.03209) in the voices of
+espeak-ng.
 
     apt-get install espeak-ng
     python keyword_spotting.py           a minute or two
     python keyword_spotting.py --short   some seconds
 
-Each word is spoken by some voices, at some speeds and pitches, and moved, made louder or softer and noisier each time it is seen. The
-network sees how loud 40 bands are over time (a mel spectrogram; O'Shaughnessy 1987) and is a small stack of convolutions (Sainath &
-Parada 2015). To reach: 0.95 of the words right, by voices that it has not heard.
+Each word is spoken by several voices, at several speeds and pitches, and each time it is seen it is shifted, made louder or softer and
+mixed with noise. The network sees how loud 40 bands are over time (a mel spectrogram; O'Shaughnessy 1987) and is a small stack of
+convolutions (Sainath & Parada 2015).
+To reach: 0.95 of the words right, by voices that it has not heard.
 """
 import io as memory
 import math
@@ -52,7 +54,7 @@ def mel_filters():
 
 
 def spectrogram(sounds, filters):
-    """Logarithms of the power in each band, (N, 1, 40, frames)."""
+    """The logarithm of the power in each band, (N, 1, 40, frames)."""
     window = (tenon.arange(WINDOW) * (math.pi / WINDOW)).sin() ** 2
     places = tenon.arange(0, LENGTH - WINDOW + 1, HOP)[:, None] + tenon.arange(WINDOW)
     power = tenon.fft.rfft(sounds[:, places] * window).abs() ** 2
@@ -60,7 +62,7 @@ def spectrogram(sounds, filters):
 
 
 def disturb(sounds):
-    """Each sound up to a fifth of a second later, louder or softer, in noise."""
+    """Shifts each sound by up to a fifth of a second, changes its volume and adds noise."""
     n = len(sounds)
     late = tenon.randint((n, 1), 0, RATE // 5)
     places = tenon.arange(LENGTH) - late

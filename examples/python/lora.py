@@ -4,9 +4,10 @@
     python lora.py                       some minutes
     python lora.py --rank 16 --no-checkpointing
 
-The weights stay as they are; beside the matrices W of attention two thin ones learn a correction: x·Wᵀ + scale·(x·Aᵀ)·Bᵀ. B begins at
-0, so training begins at the old network. Checkpointing keeps only what goes into each block and computes the rest again in backward.
-To reach: a loss of 2.10 nats a token on a psalm that it was not trained with. The thin matrices, less than 1 % of the weights, are saved.
+The weights stay as they are; for each matrix W of attention two thin ones learn a correction: x·Wᵀ + scale·(x·Aᵀ)·Bᵀ. B begins at 0, so
+training begins with the original network. Checkpointing keeps only the input of each block and computes the rest again in backward.
+To reach: a loss of 2.10 nats a token on a psalm that it was not trained with. The thin matrices, less than 1 % of the weights, are
+saved.
 """
 import common
 import tenon
@@ -32,7 +33,7 @@ class LoRA(nn.Module):
 
 
 class Checkpointed(nn.Module):
-    """A block that keeps its input only."""
+    """A block that keeps only its input."""
 
     def __init__(self, block):
         super().__init__()
@@ -57,7 +58,7 @@ def learned(net):
 
 
 def peak_memory():
-    """MiB that this process has had at most."""
+    """The most memory that this process has used, in MiB."""
     with open('/proc/self/status') as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith('VmHWM'))
 
@@ -73,7 +74,7 @@ def main():
     p.add_argument('--reach', type=float, default=2.1)
     o = common.parse(p, short=dict(steps=8, length=64, batch_size=1, lr=1e-3, reach=2.27))
     net, tokenizer, metadata = load(default_model(), o.device)
-    lines = [f'{place} {text}' for place, text in common.bible()]  # places, too: their form is easily learned
+    lines = [f'{place} {text}' for place, text in common.bible()]  # places are included, because their form is easy to learn
     test = '\n'.join(line for line in lines if line.startswith('Psa107:'))
     train = '\n'.join(line for line in lines if line.startswith('Psa') and not line.startswith('Psa107:'))
     tokens = tenon.tensor(tokenizer.encode(train[:20000 if o.short else 200000]), device=o.device)

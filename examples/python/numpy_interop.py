@@ -15,19 +15,19 @@ def main():
     x[1, 2] = 20
     print('shared:', x[0, 0].item(), array[1, 2])
 
-    # Views and strides come along; tenon.tensor always copies.
+    # Views and strides are kept; tenon.tensor always copies.
     print('a column of it:', tenon.asarray(array[:, 1]).tolist(), 'strides', tenon.asarray(array.T).strides)
     print('a copy is its own:', not tenon.tensor(array).shares_memory(x))
 
-    # The way back: np.asarray, np.from_dlpack and .numpy() share, too.
+    # The way back: np.asarray, np.from_dlpack and .numpy() share memory too.
     for back in (np.asarray(x), np.from_dlpack(x), x.numpy()):
         assert np.shares_memory(back, array)
     print('back again:', np.asarray(x).tolist())
 
-    # NumPy's functions take tensors; tenon's functions want tensors, so that a copy never hides.
+    # NumPy's functions accept tensors; tenon's functions require tensors, so that no copy is hidden.
     print('np.median:', np.median(x), 'tenon.mean:', tenon.mean(x).item())
 
-    # Least squares by gradient descent on data that NumPy made.
+    # Least squares by gradient descent on data made by NumPy.
     rng = np.random.default_rng(0)
     points = rng.standard_normal((200, 3))
     truth = np.array([1.0, -2.0, 0.5])

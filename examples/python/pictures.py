@@ -1,9 +1,9 @@
-"""Pictures as PNG files, where Pillow is installed."""
+"""Writes pictures as PNG files if Pillow is installed."""
 import tenon
 
 
 def write_image(path, image):
-    """As a PNG that is there as a whole or not at all."""
+    """Writes a PNG completely or not at all."""
     part = path.with_name(f'.{path.name}.part')
     image.save(part, 'PNG')
     part.replace(path)
@@ -18,7 +18,7 @@ def pillow():
 
 
 def chart(path, curves, size=(640, 360)):
-    """Lines of (x, y) points by name, as a PNG; nothing where Pillow is not installed."""
+    """Draws lines of (x, y) points by name as a PNG; does nothing if Pillow is not installed."""
     image_type, draw_type = pillow()
     if image_type is None:
         return
@@ -44,7 +44,7 @@ def chart(path, curves, size=(640, 360)):
 
 
 def save_grid(path, images, columns, scale=2):
-    """Images of values from 0 to 1, (N, 1 or 3, H, W), side by side as a PNG."""
+    """Writes images with values from 0 to 1, (N, 1 or 3, H, W), side by side as a PNG."""
     image_type, _ = pillow()
     if image_type is None:
         print(f'{path} is not written: pip install pillow')

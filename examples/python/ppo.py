@@ -1,12 +1,12 @@
-"""PPO (Schulman et al. 2017, arXiv:1707.06347) balances a pole, or finds its way by pixels.
+"""PPO (Schulman et al. 2017, arXiv:1707.06347) balances a pole, or finds its way from pixels.
 
     pip install gymnasium
     python ppo.py                        CartPole-v1
     python ppo.py --world grid           a grid world that it sees as an image: reach the goal, avoid the pits
     python ppo.py --short                some seconds
 
-Some copies of the world are played for a while; each action is then made likelier or rarer by how much better than expected it went
-(Schulman et al. 2015, arXiv:1506.02438), but only so far as the policy stays near the one that played.
+Several copies of the world are played for a while; each action then becomes likelier or rarer by how much better than expected it went
+(Schulman et al. 2015, arXiv:1506.02438), but only as far as the policy stays close to the one that played.
 To reach: a return of 475 over 100 episodes of CartPole, or 0.9 of the grid world's 100 (1 for the goal, -1 for a pit).
 """
 import common
@@ -21,7 +21,7 @@ except ImportError:
 
 
 class GridWorld(gym.Env):
-    """Seven by seven fields as an image of three channels: the player, the goal, the pits. Four directions; 30 moves at most."""
+    """Seven by seven fields as an image with three channels: the player, the goal, the pits. Four directions; at most 30 moves."""
     observation_space = gym.spaces.Box(0, 1, (3, 7, 7), np.float32)
     action_space = gym.spaces.Discrete(4)
 
@@ -53,7 +53,7 @@ def worlds(name, count):
 
 
 class Player(nn.Module):
-    """Logits of the actions, and the return that is expected."""
+    """The logits of the actions, and the expected return."""
 
     def __init__(self, shape, actions, width=64):
         super().__init__()
@@ -71,7 +71,8 @@ class Player(nn.Module):
 
 @tenon.no_grad()
 def play(player, envs, seen, length, gamma, smoothing, device):
-    """What was seen, done and expected in so many steps of all worlds, with advantages and returns; and what is seen now."""
+    """Observations, actions and expectations over some steps of all worlds, with advantages and returns; and the current
+    observations."""
     rows = []
     for _ in range(length):
         x = tenon.asarray(seen).to(device)
@@ -80,7 +81,7 @@ def play(player, envs, seen, length, gamma, smoothing, device):
         chance = logits.log_softmax(-1).gather(1, action).squeeze(1)
         seen, reward, ended, cut, info = envs.step(action[:, 0].cpu().numpy())
         reward = tenon.asarray(reward.astype(np.float32)).to(device)
-        if cut.any():  # it would have gone on: the rest of the return is guessed
+        if cut.any():  # it would have continued, so the rest of the return is estimated
             rest = [player(tenon.asarray(last)[None].to(device))[1].item() if over else 0.0 for last, over in zip(info['final_obs'], cut)]
             reward = reward + gamma * tenon.tensor(rest, device=device)
         goes_on = tenon.asarray(~(ended | cut)).to(device).to(tenon.float32)
@@ -108,7 +109,7 @@ def loss_of(player, x, action, chance, advantage, returns, clip):
 
 @tenon.no_grad()
 def mean_return(player, name, seed, device, count=100):
-    """Of that many episodes at once, each by the likeliest actions."""
+    """The mean return of that many episodes played at once, always with the likeliest actions."""
     envs = worlds(name, count)
     seen, _ = envs.reset(seed=seed)
     total, over = np.zeros(count), np.zeros(count, bool)

@@ -3,10 +3,11 @@
     python recommendation.py             a minute
     python recommendation.py --short     some seconds
 
-Clicks are generated: each user and each item has eight hidden traits; a user likes an item by the product of their traits, by how
-popular the item is, and more so in the hours of the day when such users are awake, an effect of three features together. A tenth of the
-clicks is for the test. To reach: an area under the ROC curve 0.05 above that of logistic regression over the same features; and, of ten
-items that the towers retrieve out of all, at least 1.7 times as many clicked ones as of the ten most popular.
+Clicks are generated: each user and each item has eight hidden traits; how much a user likes an item depends on the product of their
+traits, on the item's popularity, and on the hours of the day when such users are awake, an effect of three features together. A tenth
+of the clicks is for the test.
+To reach: an area under the ROC curve 0.05 above that of logistic regression over the same features; and among the ten items that the
+towers retrieve at least 1.7 times as many clicked ones as among the ten most popular.
 """
 import common
 import tenon
@@ -16,7 +17,7 @@ f = nn.functional
 
 
 def generate(count, users, items, hours=24):
-    """(user, item, hour) and whether it was clicked, (N, 3) and (N); the traits are forgotten."""
+    """(user, item, hour) and whether it was clicked, (N, 3) and (N); the traits are discarded."""
     traits, wants, popular = tenon.randn(users, 8), tenon.randn(items, 8), tenon.randn(items)
     awake = tenon.rand(users) * hours
     u, i, h = tenon.randint((count,), 0, users), tenon.randint((count,), 0, items), tenon.randint((count,), 0, hours)
@@ -26,7 +27,7 @@ def generate(count, users, items, hours=24):
 
 
 def auc(scores, clicked):
-    """How often a clicked one is ahead of another, by the ranks: Mann and Whitney 1947."""
+    """How often a clicked pair ranks above another one, from the ranks: Mann and Whitney 1947."""
     order = scores.cpu().argsort()
     rank = tenon.zeros(len(order), dtype=tenon.float64)
     rank[order] = tenon.arange(1, len(order) + 1, dtype=tenon.float64)
@@ -47,7 +48,7 @@ class Linear(nn.Module):
 
 
 class DLRM(nn.Module):
-    """A vector of each feature; their products by pairs and themselves go into a small network."""
+    """A vector for each feature; their pairwise products and the vectors themselves go into a small network."""
 
     def __init__(self, sizes, width=16):
         super().__init__()
@@ -64,7 +65,7 @@ class DLRM(nn.Module):
 
 
 class Towers(nn.Module):
-    """A vector of the user and one of the item; their product says how well they fit. Items' vectors can be searched as a list."""
+    """A vector for the user and one for the item; their product says how well they match. Item vectors can be searched as a list."""
 
     def __init__(self, users, items, width=16):
         super().__init__()
@@ -73,7 +74,7 @@ class Towers(nn.Module):
         self.user, self.item = tower(users), tower(items)
 
     def forward(self, x):
-        """Products of each user with the items of all rows: what others clicked stands for what was not."""
+        """The products of each user with the items of all rows: items that others clicked stand in for items not clicked."""
         return self.user(x[:, 0]) @ self.item(x[:, 1]).T
 
 
@@ -94,7 +95,7 @@ def train(o, name, net, features, loss_of, steps):
 
 @tenon.no_grad()
 def hits(scores, clicks, count=10):
-    """Of the `count` best-scored items for each user, the mean number that are among the user's clicks (a bool for each pair)."""
+    """The mean number, over users, of the `count` best-scored items that are among the user's clicks (a bool for each pair)."""
     return clicks.gather(1, scores.topk(count).indices).to(tenon.float32).sum(1).mean().item()
 
 
@@ -125,7 +126,7 @@ def main():
     towers = Towers(o.users, o.items)
     popular = tenon.zeros(o.items, device=o.device).index_add(0, liked[:, 1], tenon.ones(len(liked), device=o.device))
     often = (popular / len(liked)).clamp(min=1e-6).log()
-    # Popular items are also often in others' rows: section 3 of the paper takes that away again.
+    # Popular items also occur often in others' rows; section 3 of the paper corrects for that.
     train(o, 'towers', towers, liked, lambda net, rows: f.cross_entropy(net(liked[rows]) - often[liked[rows, 1]], same), o.steps)
     clicks = tenon.zeros(o.users, o.items, dtype=tenon.bool, device=o.device)
     new = features[cut:][clicked[cut:] > 0.5]

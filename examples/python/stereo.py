@@ -1,12 +1,12 @@
-"""Depth from two eyes: a small network of the kind of GC-Net (Kendall et al. 2017, arXiv:1703.04309) on generated pairs of images.
+"""Depth from two eyes: a small network in the style of GC-Net (Kendall et al. 2017, arXiv:1703.04309) on generated pairs of images.
 
     python stereo.py                     some minutes
     python stereo.py --short             some seconds
 
-A scene has a textured ground far away and some textured rectangles before it. What is nearer is moved further between the images of the
-left and the right eye, by up to 7 pixels, and hides what is behind. The eyes differ in
-brightness and contrast, and both see noise. The network describes the surroundings of each pixel, compares the
-left image with the right one moved by 0 to 7 pixels, smooths these costs, and takes the mean of the moves, weighted by how well they fit.
+A scene has a distant textured background and some textured rectangles in front of it. Nearer things are shifted further between the
+images of the left and the right eye, by up to 7 pixels, and hide what is behind them. The eyes differ in brightness and contrast, and
+both see noise. The network describes the surroundings of each pixel, compares the left image with the right one shifted by 0 to 7
+pixels, smooths these costs, and takes the mean of the shifts, weighted by how well they match.
 To reach: a mean error of 0.2 pixels, and at most 0.6 times that of comparing squares of 5×5 pixels. Writes left, truth and answer.
 """
 import common
@@ -19,7 +19,7 @@ SIDE, MOVES = 32, 8
 
 
 def pairs(count):
-    """Left and right images (N, 1, 32, 32) and by how many pixels what the left one shows is moved, (N, 32, 32)."""
+    """Left and right images (N, 1, 32, 32), and by how many pixels each pixel of the left one is shifted, (N, 32, 32)."""
     wide = SIDE + MOVES
     y, x = tenon.arange(SIDE)[:, None], tenon.arange(SIDE)[None]
     near = tenon.randint((count, 1), 0, 2).expand(count, SIDE * SIDE).reshape(count, SIDE, SIDE)
@@ -31,7 +31,8 @@ def pairs(count):
         moved.append(near)
     truth = moved[-1]
     texture = tenon.rand(count, SIDE, wide)
-    # Right to left: the left pixel (y, x) shows what the right one at (y, x - move) shows, if nothing nearer is there.
+    # From right to left: pixel (y, x) of the left image shows what (y, x - move) of the right one shows, unless something nearer is
+    # there.
     right = texture[:, :, :SIDE]
     left = texture.gather(2, (x - truth) % wide)
     right = right * (0.6 + 0.4 * tenon.rand(count, 1, 1)) + 0.2 * tenon.rand(count, 1, 1)  # no two cameras are alike
@@ -40,7 +41,7 @@ def pairs(count):
 
 
 def shifted(x, move):
-    """x (…, W) moved to the right, zeros from the left."""
+    """x (…, W) shifted to the right, filled with zeros from the left."""
     return tenon.pad(x, [move, 0])[..., :x.shape[-1]]
 
 
@@ -61,7 +62,7 @@ class Stereo(nn.Module):
 
 
 def by_squares(left, right, size=5):
-    """The move at which squares around a pixel differ least."""
+    """The shift at which squares around a pixel differ least."""
     costs = [f.avg_pool2d((left - shifted(right, move)).abs(), size, 1, size // 2) for move in range(MOVES)]
     return tenon.concat(costs, 1).argmin(1).to(tenon.float32)
 

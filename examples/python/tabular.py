@@ -23,7 +23,8 @@ except ImportError:
 
 
 class Network(ClassifierMixin, BaseEstimator):
-    """A perceptron with one hidden layer. The constructor only keeps its arguments, as scikit-learn asks; fit() finds all shapes."""
+    """A perceptron with one hidden layer. The constructor only keeps its arguments, as scikit-learn requires; fit() infers all
+    shapes."""
 
     def __init__(self, width=128, epochs=40, lr=3e-3, dropout=0.2, seed=1, device='cpu'):
         self.width, self.epochs, self.lr, self.dropout, self.seed, self.device = width, epochs, lr, dropout, seed, device

@@ -1,13 +1,13 @@
-"""A network over trees, each of another shape: TreeLSTM (Tai et al. 2015, arXiv:1503.00075) computes nested expressions.
+"""A network over trees of different shapes: TreeLSTM (Tai et al. 2015, arXiv:1503.00075) computes nested expressions.
 
     python tree_lstm.py                  some minutes
     python tree_lstm.py --short          some seconds
 
 Expressions are generated as in ListOps (Nangia & Bowman 2018, arXiv:1804.06028): a number from 0 to 9, or max, min or the sum modulo
-ten of two expressions, up to five deep. The answer depends on how they are nested, which a bag of words cannot see.
-Trees of a batch are computed together, level by level: all nodes whose children are known are one step of the network (Looks et al.
-2017, arXiv:1702.02181), whatever tree they are of. To reach: right answers, 0.25 more than the bag of words; prints how much faster
-a batch is than one tree after the other.
+ten of two expressions, up to five deep. The answer depends on how they are nested, which a bag of words cannot see. Trees of a batch
+are computed together, level by level: all nodes whose children are known are one step of the network (Looks et al. 2017,
+arXiv:1702.02181), whatever their tree.
+To reach: a share of right answers 0.25 above that of the bag of words; prints how much faster a batch is than one tree after another.
 """
 import random
 import time
@@ -37,9 +37,9 @@ def words(tree):
 
 
 class Levels:
-    """A batch of trees, level by level: the words of all nodes of a height, and where their children are among the nodes before.
+    """A batch of trees, level by level: the words of all nodes of one height, and where their children are among earlier nodes.
 
-    The first level has each number once, whatever tree asks for it.
+    The first level has each number once, whichever trees use it.
     """
 
     def __init__(self, trees, device):
@@ -53,7 +53,7 @@ class Levels:
             return found
         for tree in trees:
             height(tree)
-        place = {str(number): number for number in range(10)}  # of a number by its text, of another node by its identity
+        place = {str(number): number for number in range(10)}  # of a number by its text, of any other node by its identity
 
         def where(tree):
             return place[tree if isinstance(tree, str) else id(tree)]
@@ -91,7 +91,7 @@ class TreeLSTM(nn.Module):
 
 
 class Bag(nn.Module):
-    """What the words say without their order: their counts through a network."""
+    """A network over word counts, which ignore the order."""
 
     def __init__(self, width, classes=10):
         super().__init__()
@@ -108,7 +108,7 @@ def prepare(kind, trees, device):
 
 
 def train(o, name, kind, trees, test):
-    """Share of right answers of a network of that kind."""
+    """Trains a network of that kind and returns its share of right answers."""
     net, rng = kind(o.width).to(o.device), random.Random(o.seed)
     optimizer = optim.Adam(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
@@ -131,7 +131,7 @@ def train(o, name, kind, trees, test):
 
 @tenon.no_grad()
 def speed_up(net, trees, device):
-    """Time of one tree after the other over that of all together."""
+    """The time of one tree after another relative to that of all together."""
     begin = time.perf_counter()
     together = net(Levels(trees, device)).tolist()
     middle = time.perf_counter()

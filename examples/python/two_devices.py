@@ -3,9 +3,10 @@
     python two_devices.py --device cpu --second vulkan:0
     python two_devices.py --device cpu --second gpusim:0
 
-Each half is where its weights are; between them stands one `to`, through which gradients come back. Batches go through in parts, so that
-on devices that work by themselves one half computes while the other has the part before. The same network, whole on one device, is
-trained beside it. To reach: both have the same losses, to 1e-4.
+Each half is where its weights are; between them is one `to`, through which gradients flow back. Batches are processed in parts, so that
+on asynchronous devices one half computes while the other works on the previous part. For comparison the same network is trained on one
+device.
+To reach: both have the same losses, to 1e-4.
 """
 import common
 import tenon
@@ -28,7 +29,7 @@ def halves():
 
 
 def train(net, optimizer, x, labels):
-    """Loss of a step; labels are where the logits will be."""
+    """The loss of a step; labels are on the device of the logits."""
     loss = nn.functional.cross_entropy(net(x), labels)
     optimizer.zero_grad()
     loss.backward()
@@ -53,7 +54,7 @@ def main():
 
     split = Halves(*halves(), (o.device, second), o.parts)
     whole = nn.Sequential(*halves()).to(o.device)
-    with tenon.no_grad():  # the same first weights
+    with tenon.no_grad():  # start from the same weights
         for a, b in zip(whole.parameters(), [*split.first.parameters(), *split.second.parameters()]):
             a[...] = b.to(a.device)
     optimizers = [optim.SGD(net.parameters(), lr=o.lr, momentum=0.9) for net in (split, whole)]

@@ -4,7 +4,7 @@
     python vae.py --plain                no noise, no prior: small codes, but nothing to draw from
     python vae.py --short                some seconds
 
-The encoder gives each image a normal distribution of codes, the decoder says of each pixel how bright it is. The loss is a bound of the
+The encoder gives each image a normal distribution of codes, and the decoder says how bright each pixel is. The loss is a bound on the
 negative log-likelihood: the pixels' cross entropy, and how far the codes' distribution is from the prior.
 To reach: 240 nats an image on the test images. Writes images beside their reconstructions, and images of codes drawn from the prior.
 """
@@ -27,14 +27,14 @@ class VAE(nn.Module):
                                      nn.ConvTranspose2d(width, 1, 4, 2, 1))
 
     def forward(self, x):
-        """Logits of the pixels, and mean and logarithm of the variance of the codes."""
+        """The pixels' logits, and the mean and log-variance of the codes."""
         mean, log_variance = self.encoder(x).chunk(2, 1)
         noise = 0 if self.plain else tenon.randn(*mean.shape, device=x.device) * (log_variance / 2).exp()
         return self.decoder(mean + noise), mean, log_variance
 
 
 def bound(net, x):
-    """Nats an image: appendix B of the paper has the second term in closed form."""
+    """Nats per image: appendix B of the paper has the second term in closed form."""
     logits, mean, log_variance = net(x)
     pixels = f.binary_cross_entropy_with_logits(logits, x, reduction='sum') / len(x)
     if net.plain:

@@ -3,8 +3,8 @@
 
 usage: ./dev build --times [PATTERN]      only steps whose output contains PATTERN
 
-A step that ran beside another is counted whole, so the sum is near the CPU time, not the time you waited. Steps that the compiler
-cache answered are as short as they were. `CCACHE_DISABLE=1 ./dev build` measures the compiler itself.
+Steps that ran at the same time each count in full, so the sum is near the CPU time, not the time you waited. Steps answered by the
+compiler cache count as short as they were. `CCACHE_DISABLE=1 ./dev build` measures the compiler itself.
 """
 
 import argparse
@@ -16,7 +16,7 @@ LONGEST = 25
 
 
 def read(log):
-    """Seconds by output: of every output its last step."""
+    """Seconds by output; for each output the latest step counts."""
     steps = {}
     for line in log.read_text().splitlines():
         if line.startswith("#"):
@@ -27,7 +27,7 @@ def read(log):
 
 
 def room(output):
-    """The folders that a step belongs to: plugins/cpu of plugins/cpu/tenon_cpu.so.p/ops_add.cpp.o."""
+    """The folders to which a step belongs: plugins/cpu for plugins/cpu/tenon_cpu.so.p/ops_add.cpp.o."""
     parts = [part for part in pathlib.PurePath(output).parts[:-1] if not part.endswith(".p")]
     return "/".join(parts[:2]) or "."
 

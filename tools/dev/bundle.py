@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes one archive that runs on another machine: programs, libraries, plugins, the Python package, their dependencies, benchmarks.
 
-The other machine needs glibc, libstdc++ and zlib, as any recent distribution has them, and for Python one of the versions that the
+The other machine needs glibc, libstdc++ and zlib, which any recent distribution has, and for Python one of the versions that the
 package was built for. It needs no compiler. The archive may be unpacked anywhere and moved.
 """
 import argparse
@@ -19,7 +19,7 @@ import run_ninja
 from install import Refusal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMITS = {False: 50 << 20, True: 30 << 20}  # bytes of the archive, by whether it is for the CPU and Vulkan alone
+LIMITS = {False: 50 << 20, True: 30 << 20}  # bytes of the archive; True: for the CPU and Vulkan alone
 # Present on every system that runs Python; everything else is bundled.
 OF_THE_SYSTEM = re.compile(r"(ld-linux|libc|libm|libdl|libpthread|librt|libutil|libstdc\+\+|libgcc_s|libz)\b")
 # Parts of a prefix that only matter for compiling.
@@ -54,7 +54,7 @@ def soname(path):
 
 
 def system_library(name):
-    """Where the loader of this machine has it."""
+    """The path at which this machine's loader finds it."""
     found = re.search(rf"^\s*{re.escape(name)} .*=> (/\S+)$", run("ldconfig", "-p"), re.M)
     if not found:
         raise Refusal(f"{name}, which the bundle needs, is not known to this machine's loader")
@@ -62,7 +62,7 @@ def system_library(name):
 
 
 def gather_libraries(root):
-    """Copies what binaries need and neither the system nor the bundle has into lib/, until nothing is missing."""
+    """Copies into lib/ what binaries need and neither the system nor the bundle has, until nothing is missing."""
     gathered = []
     while True:
         have = {p.name for p in root.rglob("*.so*")}
@@ -75,13 +75,13 @@ def gather_libraries(root):
 
 
 def own_run_paths(path):
-    """Those relative to itself: some open libraries later, by name."""
+    """Run paths relative to the file itself, because some open libraries later, by name."""
     found = re.search(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", run("readelf", "-d", path))
     return [part for part in found[1].split(":") if part.startswith("$ORIGIN")] if found else []
 
 
 def set_run_paths(root):
-    """Each finds what it needs of the bundle relative to itself."""
+    """Lets each file find what it needs in the bundle relative to itself."""
     for path in binaries(root):
         folders = []
         for name in needed(path):
@@ -104,19 +104,19 @@ def strip(root):
 
 
 def refresh_cards(root):
-    """Their hash is that of the file as it lies there now."""
+    """Updates the hash in each card to that of the file as it now is."""
     for card in sorted(root.rglob("*.tenon.json")):
         run(sys.executable, ROOT / "tools/identity_card.py", "--refresh", card)
 
 
 def extensions(build):
-    """The extension's file, relative to the build folder; built or not."""
+    """The extension's file, relative to the build folder, whether built or not."""
     return [os.path.relpath(name, build) for target in install.introspect(build, "targets") if target["name"].startswith("_core")
             for name in target["filename"]]
 
 
 def add_python(build, others, root):
-    """The package, with an extension for each version of Python that was built."""
+    """Adds the package, with an extension for each version of Python that was built."""
     found = [folder / name for folder in (build, *others) for name in extensions(folder)]
     if not found:
         raise Refusal(f"{build} has no extension for Python: its configuration found no headers or no nanobind")
@@ -137,7 +137,7 @@ def add_rest(root):
 
 
 def copyright_of(path):
-    """The text that Debian's package of a file has; None elsewhere."""
+    """The copyright text of the Debian package that a file belongs to; None elsewhere."""
     try:
         package = run("dpkg", "-S", path).split(":")[0]
     except (Refusal, FileNotFoundError):
@@ -147,7 +147,7 @@ def copyright_of(path):
 
 
 def notes(root, versions, gathered):
-    """How to use it; the licences of what travels along lie beside it where the system has their text."""
+    """Writes how to use the bundle; beside it the licences of bundled libraries, if the system has their text."""
     (root / "share/doc/tenon").mkdir(parents=True, exist_ok=True)
     for name in gathered:
         if text := copyright_of(system_library(name)):
@@ -166,7 +166,7 @@ Vendors' libraries (cuBLASLt, cuDNN, NVRTC; a Vulkan loader) are found where the
 
 
 def assemble(build, others, root):
-    """What is built, as it will lie on the other machine, below `root`."""
+    """Puts what is built below `root`, as it will be laid out on the other machine."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(install.stage(build, pathlib.Path(folder)), root, symlinks=True, dirs_exist_ok=True)
     for name in LEFT_OUT:
@@ -192,7 +192,7 @@ def pack(root, archive):
 
 
 def nobody(info):
-    """The same archive whoever makes it."""
+    """Makes the archive independent of who creates it."""
     info.uid = info.gid = 0
     info.uname = info.gname = "root"
     return info

@@ -22,25 +22,25 @@ KINDS = ("line", "branch")
 
 
 def forget(build):
-    """What earlier runs counted."""
+    """Deletes what earlier runs counted."""
     for counts in build.rglob("*.gcda"):
         counts.unlink()
 
 
 def run_tests(build, jobs, names):
-    """Whether all passed."""
+    """Runs the tests; returns whether all passed."""
     command = [sys.executable, str(ROOT / "tools/dev/run_tests.py"), "--build", str(build), "--jobs", str(jobs), "--slow", "5"]
     statuses = [subprocess.run([*command, *name], check=False).returncode for name in ([[name] for name in names] or [[]])]
     return not any(statuses)
 
 
 def room_of(file):
-    """core/memory/copy.cpp is of core/memory, plugins/cpu/ops/unary.cpp of plugins/cpu."""
+    """core/memory/copy.cpp belongs to core/memory, plugins/cpu/ops/unary.cpp to plugins/cpu."""
     return "/".join(pathlib.PurePath(file).parent.parts[:2])
 
 
 def summary(files):
-    """The table of rooms, of what gcovr found in each file."""
+    """The table of rooms, made from gcovr's results for each file."""
     rooms = collections.defaultdict(collections.Counter)
     for file in files:
         for room in (room_of(file["filename"]), "all"):
@@ -55,7 +55,7 @@ def summary(files):
 
 
 def report(root, build, out, rooms, jobs=1):
-    """Writes summary.txt and index.html into `out`; the summary."""
+    """Writes summary.txt and index.html into `out`; returns the summary."""
     out.mkdir(parents=True, exist_ok=True)
     found = out / "summary.json"
     # Nearly every call has a compiler-made branch for exceptions; those do not count.

@@ -30,9 +30,9 @@ def names():
 
 
 def run(name, options, output):
-    """The lines of the table of one example, and whether all is well."""
+    """Runs one example; returns its lines of the table, and whether all is well."""
     command = [sys.executable, FOLDER / f"{name}.py", "--short", "--seed", options.seed, "--device", options.device, "--output", output]
-    if options.steps and "'--steps'" in (FOLDER / f"{name}.py").read_text():  # those that train
+    if options.steps and "'--steps'" in (FOLDER / f"{name}.py").read_text():  # examples that train
         command += ["--steps", options.steps]
     begin = time.perf_counter()
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)

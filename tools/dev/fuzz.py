@@ -22,21 +22,21 @@ from dataclasses import dataclass
 import run_ninja
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TURN = 120  # seconds that a target runs before the next one has its turn
+TURN = 120  # seconds that a target runs before the next one gets its turn
 
 
 @dataclass
 class Target:
-    """A program of tests/fuzz/ that takes --seed, --seconds and --jobs, says on stderr how far it is, prints a line that
-    begins with FOUND for each finding, and then ends with status 1."""
+    """A program of tests/fuzz/ that takes --seed, --seconds and --jobs, reports progress on stderr, prints a line that begins with
+    FOUND for each finding, and then ends with status 1."""
 
     name: str
     about: str
     program: str  # in the build tree
-    needs: tuple = ()  # what it finds there as well
+    needs: tuple = ()  # files that it expects there as well
 
     def programs(self):
-        """What ninja builds for it."""
+        """What ninja must build for it."""
         return [self.program, *self.needs]
 
     def command(self, options, seed, seconds):
@@ -45,7 +45,7 @@ class Target:
 
 @dataclass
 class Ops(Target):
-    # The plugins that bring kernels, and what the core needs to find them.
+    # The plugins with kernels, and what the core needs to find them.
     needs: tuple = ("tools/probe/tenon-probe", "plugins/cpu/tenon_cpu.so", "plugins/cpu/tenon_cpu.tenon.json")
 
     def command(self, options, seed, seconds):
@@ -63,9 +63,9 @@ class CAbi(Ops):
 
 @dataclass
 class Bytes(Target):
-    """A program of tests/fuzz/inputs/ with libFuzzer's own arguments. What it learns lies in fuzz-NAME/ of the build tree."""
+    """A program of tests/fuzz/inputs/ with libFuzzer's own arguments. What it learns is kept in fuzz-NAME/ of the build tree."""
 
-    longest: int = 1024  # bytes of an input: as long as those of the corpus at least
+    longest: int = 1024  # the longest input in bytes, at least as long as those of the corpus
 
     def command(self, options, seed, seconds):
         found = options.build / f"fuzz-{self.name}"
@@ -120,7 +120,7 @@ def parse(arguments):
 
 
 def run_turn(target, options, seed, seconds):
-    """What one turn found: its FOUND lines. A fuzzer that fails without naming a finding is one, too."""
+    """The findings of one turn: its FOUND lines. A fuzzer that fails without naming a finding is one as well."""
     command = [str(word) for word in target.command(options, seed, seconds)]
     findings = []
     with subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.PIPE) as child:
@@ -140,7 +140,7 @@ def run_turn(target, options, seed, seconds):
 
 
 def run_turns(targets, options, clock=time.monotonic):
-    """Until the time is up or somebody stops it."""
+    """Runs turns until the time is up or somebody stops it."""
     findings, turns, start = [], 0, clock()
     share = TURN if options.seconds is None else max(1, min(TURN, options.seconds // len(targets)))
     try:

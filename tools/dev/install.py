@@ -16,7 +16,7 @@ import tempfile
 
 import run_ninja
 
-LIST = pathlib.Path("share/tenon/installed.txt")  # what was installed, for the next time
+LIST = pathlib.Path("share/tenon/installed.txt")  # what was installed, for the next installation
 
 
 class Refusal(Exception):
@@ -64,7 +64,7 @@ def option(build, name):
 
 
 def stage(build, folder):
-    """Installs below `folder` as if it were the root, and returns where the prefix lies in it."""
+    """Installs below `folder` as if it were the root, and returns where the prefix is in it."""
     done = subprocess.run(["meson", "install", "-C", str(build), "--no-rebuild", "--quiet", "--destdir", str(folder)],
                           text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode:
@@ -81,7 +81,7 @@ def files_below(folder):
 
 
 def remove_former(prefix, names):
-    """What is listed as installed and comes no more, with folders that are empty then."""
+    """Removes files that are listed as installed but no longer exist, and folders that are then empty."""
     try:
         former = [pathlib.Path(line) for line in (prefix / LIST).read_text().splitlines()]
     except FileNotFoundError:
@@ -97,8 +97,8 @@ def remove_former(prefix, names):
 
 
 def install(build, prefix):
-    """Puts what is built below `prefix`, file by file in one step each: a program that runs keeps what it has open."""
-    os.umask(0o022)  # folders that others may write to are refused when plugins are looked for
+    """Installs what is built below `prefix`, replacing each file in one step so that running programs keep what they have open."""
+    os.umask(0o022)  # plugins are not loaded from folders that others may write to
     with tempfile.TemporaryDirectory(prefix=".tenon-", dir=prefix) as folder:
         staged = stage(build, pathlib.Path(folder))
         names = files_below(staged)

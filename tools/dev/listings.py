@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass
 
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
-# What a program of fragments prints behind each of them.
+# A program of fragments prints this after each of them.
 MARK = "\x1e"
 PRELUDE = """#include <iostream>
 #include <tenon/data.hpp>
@@ -41,7 +41,7 @@ MAIN = """int main(int, char** argv) try {{
 
 
 class Mismatch(Exception):
-    """A listing that does not do what its page shows; the text begins with page and line."""
+    """A listing that does not do what its page shows; the text begins with the page and the line."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Listing:
     output_line: int = 0
 
     def check(self, printed):
-        """Raises Mismatch where `printed` is not what the page shows, if it shows anything."""
+        """Raises Mismatch if `printed` differs from what the page shows, if it shows anything."""
         if self.output is None:
             return
         wanted = "".join(r"(?:.*\n)*" if line.strip() == "…" else pattern(line) + r"\n" for line in self.output.strip().split("\n"))
@@ -68,7 +68,7 @@ class Listing:
 
 
 def pattern(line):
-    """A line as a regular expression: blanks in any number; … is anything."""
+    """A line as a regular expression: any number of blanks match each other, and … matches anything."""
     return r".*?".join(r"\s+".join(re.escape(word) for word in part.split()) for part in line.strip().split("…"))
 
 
@@ -97,7 +97,7 @@ def fragments(page):
 
 
 def located(listing):
-    """Compilers name the page and the line of what they refuse."""
+    """Makes compilers name the page and the line in their messages."""
     return f'#line {listing.line} "{listing.page.resolve()}"\n{listing.text}'
 
 

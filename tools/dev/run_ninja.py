@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs ninja and shows how far it is and how long is left: on a terminal in its own line, else in a line every ten seconds.
+"""Runs ninja and shows its progress and the time left: on a terminal in its own line, otherwise in a line every ten seconds.
 
 usage: run_ninja.py NINJA_ARGUMENTS...
 """
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-# %W: what is left, as ninja expects it of the steps that are done and of earlier builds.
+# %W: the time left, as ninja estimates it from finished steps and earlier builds.
 STATUS = "[%f/%t, %W left] "
 STEP = re.compile(r"^\[(\d+)/(\d+), [^]]*\] ")
 CHATTER = ("ninja: Entering directory", "ninja: no work to do.")
@@ -18,11 +18,11 @@ EVERY = 10.0  # seconds
 
 
 class Progress:
-    """Of ninja's lines the steps now and then, and all others: warnings, errors and the commands that failed."""
+    """Passes on ninja's lines: steps only now and then, and all others: warnings, errors and the commands that failed."""
 
     def __init__(self, write, clock=time.monotonic, every=EVERY):
         self.write, self.clock, self.every = write, clock, every
-        self.next = clock() + every  # a build that takes less says nothing
+        self.next = clock() + every  # shorter builds print nothing
 
     def line(self, text):
         if STEP.match(text):
@@ -35,7 +35,7 @@ class Progress:
 
 
 def run(arguments, out=None):
-    """The exit status of ninja."""
+    """Runs ninja and returns its exit status."""
     out = out or sys.stdout
     command = ["ninja", *map(str, arguments)]
     try:

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 
 import run_ninja
 
-SAMPLE = 8  # of the pairs of op and dtype one in so many runs in suite `sampled`
-SKIP_STATUS = 77  # what a plain program returns to say that it was skipped
+SAMPLE = 8  # in the suite `sampled` one in this many pairs of op and dtype runs
+SKIP_STATUS = 77  # the exit status of a plain program that was skipped
 
 
 @dataclass
@@ -47,7 +47,7 @@ def is_pytest(test):
 
 
 def select(tests, name, suite):
-    """The tests to run and the GoogleTest filter to give them."""
+    """The tests to run and the GoogleTest filter for them."""
     if suite:
         tests = [t for t in tests if in_suite(t, suite)]
     if not name:
@@ -60,8 +60,8 @@ def select(tests, name, suite):
 
 
 def beside_pytorch(tests, python):
-    """Tests of pytest twice: without what compares with PyTorch, and that alone, by the Python that has it. Those of the suite `alone`
-    have nothing to compare, and import what that Python lacks.
+    """Runs pytest's tests twice: first without comparisons with PyTorch, then only those, with the Python that has it. Tests of the
+    suite `alone` compare nothing and import what that Python lacks.
     """
     for test in tests:
         if not is_pytest(test) or in_suite(test, "alone"):
@@ -73,14 +73,14 @@ def beside_pytorch(tests, python):
 
 
 def commit():
-    """What the sample is drawn by: the same commit tests the same."""
+    """Seeds the sample, so that the same commit tests the same."""
     done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=pathlib.Path(__file__).parent, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     return done.stdout.strip() or "release"
 
 
 def sample(tests, salt):
-    """Adds to the commands of slow devices that they draw a sample."""
+    """Makes the commands of slow devices draw a sample."""
     for test in tests:
         if in_suite(test, "sampled"):
             test["cmd"] = [*test["cmd"], "--sample", f"{SAMPLE}:{salt}"]
@@ -90,7 +90,7 @@ def build_programs(build, tests, jobs):
     targets = {t["id"]: t["filename"] for t in introspect(build, "targets")}
     wanted = {f for t in tests for dep in t["depends"] for f in targets.get(dep, [])}
     paths = sorted(os.path.relpath(f, build) for f in wanted)
-    if paths and run_ninja.run(["-C", build, "-j", jobs, *paths]):  # with no target ninja builds all
+    if paths and run_ninja.run(["-C", build, "-j", jobs, *paths]):  # without a target ninja would build everything
         sys.exit("error: the build failed (see above); no test was run")
 
 
@@ -119,13 +119,13 @@ def count_pytest_cases(report, outcome):
 
 
 def skip_reason(output, name):
-    """The report does not hold the message of GTEST_SKIP; it is printed before the result."""
+    """The report lacks the message of GTEST_SKIP, but it is printed before the result."""
     found = re.search(rf": Skipped\n((?:(?!\[ RUN ).*\n)*?)\[  SKIPPED \] {re.escape(name)}\b", output)
     return " ".join(found[1].split()) if found else ""
 
 
 def count_lines(output, outcome):
-    """A program that died wrote no report: what it printed tells how far it came."""
+    """A program that died wrote no report; its output shows how far it came."""
     outcome.passed += len(re.findall(r"^\[       OK \] ", output, re.M))
     outcome.failures += re.findall(r"^\[  FAILED  \] (\S+?),? .*\(\d+ ms\)$", output, re.M)
     running = re.findall(r"^\[ RUN      \] (\S+)", output, re.M)
@@ -137,7 +137,7 @@ def run_one(build, test, pattern, slow):
     start = time.monotonic()
     gtest = test["protocol"] == "gtest"
     with tempfile.TemporaryDirectory(prefix="tenon-test-") as folder:
-        os.chmod(folder, 0o755)  # some tests step down to a user without rights
+        os.chmod(folder, 0o755)  # some tests continue as a user without rights
         report = pathlib.Path(folder) / "report.json"
         command = list(test["cmd"])
         if gtest:
@@ -146,10 +146,11 @@ def run_one(build, test, pattern, slow):
         if is_pytest(test):
             report = pathlib.Path(folder) / "report.xml"
             command += [f"--junitxml={report}"] + (["-k", pattern.strip("*")] if pattern else [])
-        # Two programs at once: threads that spin while waiting would steal the other's core. The loader's cache stays in the build tree.
+        # Two programs run at once, so threads that spin while waiting would steal the other's core. The loader's cache stays in the build
+        # tree.
         env = {"OMP_WAIT_POLICY": "passive", **os.environ, "XDG_CACHE_HOME": str(build.resolve() / "test-cache"),
                **test["env"], "TMPDIR": folder}
-        if "PATH" in test["env"]:  # Meson tells what is put before it, not that there is more
+        if "PATH" in test["env"]:  # Meson only gives what is put before the existing value
             env["PATH"] += os.pathsep + os.environ["PATH"]
         try:
             done = subprocess.run(command, cwd=test["workdir"] or build, env=env, text=True, errors="replace",
@@ -166,10 +167,10 @@ def run_one(build, test, pattern, slow):
                 outcome.failures.append(f"{outcome.name} (all cases passed, then exit status {status})")
         elif is_pytest(test) and report.exists():
             count_pytest_cases(report, outcome)
-            if test.get("pytorch"):  # what was installed to be compared with must be
+            if test.get("pytorch"):  # tests that compare with an installed PyTorch must not be skipped
                 outcome.failures += [f"{name} (skipped: {reason})" for name, reason in outcome.skips]
                 outcome.skips = []
-            # 5: no case has that name; an error only if all programs were asked
+            # 5: no case has that name, which is an error only if all programs were asked
             if status not in (0, 1, 5) or (status == 5 and not pattern and not test.get("pytorch")) or (status == 1 and not outcome.failures):
                 outcome.failures.append(f"{outcome.name} (exit status {status})")
         elif gtest:
@@ -187,7 +188,7 @@ def run_one(build, test, pattern, slow):
 def run_all(build, tests, pattern, jobs, slow):
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        # The longest allowed first, so that no core is idle at the end.
+        # Starts with those that may take longest, so that no core is idle at the end.
         ordered = sorted(tests, key=lambda t: -t["timeout"])
         for future in concurrent.futures.as_completed([pool.submit(run_one, build, t, pattern, slow) for t in ordered]):
             outcome = future.result()

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The first hour on a machine with a GPU: versions and libraries, correctness, speed, Vulkan; a JSON file and a page of what came of it.
+"""The first hour on a machine with a GPU: versions and libraries, correctness, speed, Vulkan; writes the results to a JSON file and a
+page.
 
   python3 tools/gpu/hour.py --device cuda:0                 everything; once more goes on where the first call was stopped
   python3 tools/gpu/hour.py --device rocm:0 --stages A,B    some of it
   python3 tools/gpu/hour.py --device cuda:0 --seconds 540   what fits into so long; the rest by the next call
   python3 tools/gpu/hour.py --device gpusim:0 --rehearse    every step on small operands, as the test does
 
-It runs from a bundle (./dev bundle) or from a source tree that is built (--build). Each step is a process with a limit of its own; whatever it
-does, the next one runs. Results lie in --out: hour.json, report.md, logs/.
+It runs from a bundle (./dev bundle) or from a source tree that is built (--build). Each step is a separate process with its own limit;
+whatever it does, the next one runs. Results are in --out: hour.json, report.md, logs/.
 """
 import argparse
 import json
@@ -23,11 +24,11 @@ import report
 import steps
 
 HERE = pathlib.Path(__file__).resolve().parent
-TAIL = 4000  # characters of a step's output in the JSON file; all of it is in logs/
+TAIL = 4000  # characters of a step's output in the JSON file; logs/ has all of it
 
 
 class Tree:
-    """Where programs and the package lie: in a bundle, or in a source tree with build/."""
+    """Where programs and the package are: in a bundle, or in a source tree with build/."""
 
     def __init__(self, build=None):
         root = HERE.parents[1]
@@ -43,7 +44,7 @@ class Tree:
 
 
 def run_limited(command, environment, limit, log):
-    """Exit status, seconds; None as status where the limit came first. What it started ends with it."""
+    """(exit status, seconds); the status is None if the limit came first. Processes started by the command end with it."""
     start = time.monotonic()
     with open(log, 'w', encoding='utf-8', errors='replace') as out:
         process = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
@@ -61,7 +62,7 @@ def run_limited(command, environment, limit, log):
 
 
 class Record:
-    """What came of the steps so far, in a file that is whole at any time."""
+    """The results of the steps so far, in a file that is complete at any time."""
 
     def __init__(self, folder, device):
         self.path = folder / 'hour.json'

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Questions that hour.py asks of a device, each in a process of its own; the answer is one line of JSON, the status 0 where all is well.
+"""Questions that hour.py asks about a device, each in a separate process; the answer is one line of JSON, and the status is 0 if all is
+well.
 
   probe.py machine|who|ceilings|launches --device cuda:0 [--rehearse]
   probe.py vulkan -- COMMAND...      runs it where there is a Vulkan device; 77 where there is none
@@ -17,7 +18,7 @@ import time
 ABSENT = 77
 BENCHMARKS = pathlib.Path(__file__).resolve().parents[2] / 'benchmarks'
 
-# Who must compute what, by the backend: names as the profiler tells them. Other backends have kernels of their own for all of it.
+# Who must compute what on each backend, by the names that the profiler reports. Other backends have their own kernels for everything.
 LIBRARIES = {
     'cuda': {'product': {'cuBLASLt'}, 'conv': {'cuDNN'}, 'attention': {'cuDNN'}},
     'rocm': {'product': {'hipBLASLt', 'rocBLAS'}, 'conv': {'MIOpen'}, 'attention': set()},
@@ -67,7 +68,7 @@ def machine(options):
 
 
 def operands(tn, np, device, dtype, *shapes):
-    """Numbers that the dtype holds, and the same in double precision."""
+    """Numbers that the dtype represents, and the same in double precision."""
     rng, pairs = np.random.default_rng(7), []
     for shape in shapes:
         x = tn.asarray(rng.uniform(-1, 1, shape).astype(np.float32)).to(getattr(tn, dtype))
@@ -100,8 +101,8 @@ def attention(tn, np, device, dtype, n):
 
 
 def allowed_error(dtype, terms, largest):
-    """Of sums of products of numbers in [-1, 1]: u of the dtype, once for the result and once for factors that a library rounds on the
-    way (probabilities); n·u of f32 for the sums (Higham 2002, 3.1)."""
+    """The allowed error of sums of products of numbers in [-1, 1]: u of the dtype, once for the result and once for factors that a
+    library rounds on the way (probabilities); n·u of f32 for the sums (Higham 2002, 3.1)."""
     unit = {'float32': 2.0**-24, 'float16': 2.0**-11, 'bfloat16': 2.0**-8}[dtype]
     return 2 * unit * largest + terms * 2.0**-24
 
@@ -112,7 +113,7 @@ def ran_by(profile, device):
 
 def one(tn, np, options, kind, dtype, n):
     run, want, terms = {'product': product, 'conv': conv, 'attention': attention}[kind](tn, np, options.device, dtype, n)
-    run()  # opens libraries, plans
+    run()  # opens libraries, makes plans
     with tn.profiler() as profile:
         y = run()
     error = float(np.abs(np.asarray(y.to('cpu').to(tn.float64)) - want).max())
@@ -139,7 +140,7 @@ def who(options):
 
 
 def seconds_of(device, work):
-    """The best of several times of about 50 ms."""
+    """The best of several measurements of about 50 ms."""
     work()
     device.synchronize()
     count, best = 1, float('inf')
@@ -172,13 +173,13 @@ PRODUCTS = {'matmul', 'linear', 'linear_backward_weight'}
 
 
 def dry(options):
-    """The simulator launches and does not compute, so it counts the real network in seconds."""
+    """A dry simulator launches kernels without computing, so that it counts those of the real network in seconds."""
     if options.device.startswith('gpusim') and not options.rehearse:
         os.environ['TENON_GPUSIM_DRY'] = '1'  # before the library is loaded
 
 
 def launches(options):
-    """Of a step of GPT-2 124M, 4 × 1024 tokens in bf16; a rehearsal computes as many layers of a smaller width."""
+    """The launches of a step of GPT-2 124M, 4 × 1024 tokens in bf16; a rehearsal uses as many layers of a smaller width."""
     dry(options)
     sys.path.insert(0, str(BENCHMARKS))
     import gpt2
@@ -196,7 +197,7 @@ def launches(options):
             training.whole()
         nodes = graph.nodes
     except side.library.UnimplementedError:
-        pass  # Vulkan's devices capture nothing
+        pass  # Vulkan's devices cannot capture
     count, moved = collections.Counter(), collections.Counter()
     for span in profile.spans:
         name = span.op or span.what

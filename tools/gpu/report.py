@@ -1,4 +1,4 @@
-"""A page of what hour.py found."""
+"""Writes a page with the results of hour.py."""
 
 MARKS = {'ok': 'ok', 'failed': '**failed**', 'too long': '**too long**', 'absent': 'not there'}
 STAGES = {'A': 'What is there, and who computes', 'B': 'Correctness', 'C': 'Speed', 'D': 'Vulkan'}

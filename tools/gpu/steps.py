@@ -1,4 +1,4 @@
-"""What hour.py does, in order: each step is a command with a limit, and how its output is read."""
+"""The steps of hour.py in order: each is a command with a limit, and a function that reads its output."""
 import dataclasses
 import json
 import pathlib
@@ -7,14 +7,14 @@ import shutil
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-ABSENT = 77  # the exit status of a step for which something is not there
+ABSENT = 77  # the exit status of a step that lacks something it needs
 
-# The least of its kind that a library is asked for, set to none: small cases go to it, too.
+# The thresholds for using libraries, set to none so that small cases use them too.
 NO_THRESHOLDS = {'TENON_CUDA_CUBLASLT_LEAST': '0', 'TENON_CUDA_CUDNN_LEAST': '0', 'TENON_ROCM_HIPBLASLT_LEAST': '0',
                  'TENON_ROCM_ROCBLAS_LEAST': '0', 'TENON_ROCM_MIOPEN_LEAST': '0'}
 NO_LIBRARIES = {'TENON_CUDA_CUBLASLT': '0', 'TENON_CUDA_CUDNN': '0', 'TENON_ROCM_HIPBLASLT': '0', 'TENON_ROCM_ROCBLAS': '0',
                 'TENON_ROCM_MIOPEN': '0'}
-# Ops that libraries compute, or would.
+# Ops that libraries compute, or could compute.
 OF_LIBRARIES = ('matmul', 'linear', 'linear_backward_weight', 'scaled_matmul', 'conv', 'conv_backward_input', 'conv_backward_weight', 'attention',
                 'attention_backward', 'attention_packed', 'attention_packed_backward')
 
@@ -27,11 +27,11 @@ class Step:
     limit: float  # seconds
     command: list
     environment: dict = dataclasses.field(default_factory=dict)
-    read: object = None  # what of its output goes into the record
+    read: object = None  # extracts the part of its output that goes into the record
 
 
 def json_of(text):
-    """The last line that is a JSON document by itself, or all of the text."""
+    """The last line that is a JSON document by itself, or the whole text."""
     for line in reversed(text.splitlines()):
         if line.startswith(('{', '[')):
             try:
@@ -42,14 +42,14 @@ def json_of(text):
 
 
 def report_of(text):
-    """Of `tenon check --json`: counts, and the failures with how to repeat them."""
+    """The results of `tenon check --json`: counts, and the failures with the commands that repeat them."""
     found = json.loads(text[text.index('{'):])
     return {'cases': found['cases'], 'failed': found['failed'],
             'failures': [{key: one.get(key) for key in ('group', 'case', 'text', 'repeat')} for one in found['failures'][:20]]}
 
 
 def tables_of(text):
-    """Tables of Markdown, with lines of words before them."""
+    """The Markdown tables in a text, with the lines of words before them."""
     return '\n'.join(line for line in text.splitlines() if line.startswith('|') or re.match(r'(##|GPT-2|Tenon is)', line))
 
 
@@ -70,7 +70,7 @@ class Steps:
         return python(HERE / 'probe.py', what, '--device', self.device, *(['--rehearse'] if self.rehearse else []), *words)
 
     def check(self, device, *words):
-        """A rehearsal takes few cases: what is tried is the command, not the kernels."""
+        """A rehearsal takes few cases, because it tests the command and not the kernels."""
         if self.rehearse:
             words = [*(words or ('--group', 'values', '--only', 'matmul')), '--sample', '8']
         return [self.tree.tools / 'tenon-check', device.split(':')[0], '--device', device, '--json', '--timeout', '300', *words]
@@ -78,7 +78,7 @@ class Steps:
     def benchmark(self, script, *words):
         return python(self.tree.benchmarks / script, *words)
 
-    # ---- A: what is there, and who computes ------------------------------------------------------------------------------------
+    # ---- A: what is present, and who computes ----------------------------------------------------------------------------------
 
     def first(self):
         self.add('A', 'machine', 'versions, drivers, devices and libraries', 120, self.probe('machine', '--tenon', self.tree.tools / 'tenon'),

@@ -7,15 +7,15 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Lines of code of the mechanism. What the core knows of single ops grows with the op table and is counted separately.
+# The most lines of code of the mechanism. What the core knows about single ops grows with the op table and is counted separately.
 CORE_LIMIT = 9_000
-# Lines of one function; 60 is usual (CONTRIBUTING.md).
+# The most lines of one function; 60 is usual (CONTRIBUTING.md).
 FUNCTION_LIMIT = 80
 FUNCTIONS_IN = ("core", "ops", "plugins", "sdk/conformance/groups", "sdk/include", "sdk/validate", "libs", "python/src", "tools", "examples")
 SOURCE = {".c", ".h", ".cpp", ".hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
-# Includes that a room must not have: patterns of the include, and the reason.
+# Includes that a room must not have: patterns, and the reason.
 FORBIDDEN = {
     "core": [(r"^(tenon/)?(nn|optim|data|io|text|graph|onnx|distributed)(/|\.hpp)", "the core never includes libs/"),
              (r"(^|/)(plugins|libs|sdk)/", "the core includes neither plugins, libs nor the SDK")],
@@ -35,15 +35,15 @@ FORBIDDEN = {
 # The core's rooms from the lowest up. Each includes its own headers, those of rooms below, and those in core/ itself. A function that a
 # room calls in one above is declared below and defined there (loader.hpp, dispatch/record.hpp).
 CORE_ROOMS = ["memory", "tensor", "print", "dispatch", "autograd", "plugin", "report"]
-# A position of an op's argument has a name: arg::conv::stride.
+# Positions of an op's arguments have names: arg::conv::stride.
 POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d|\w\((?:in\.)?frame(?:\(\))?, \d"),
              "plugins": re.compile(r"\bargs\[\d|\b(?:in|out)put(?:_or_null)?\(\*?call, \d|\w+_arg\(\*?call, \d"),
              "sdk/conformance/samples": re.compile(r"\b(?:arrays?|dtype|flag|has|integer|real|text)\(a(?:rgs)?, \d|(?<![.\w])a(?:rgs)?\[\d")}
-# A list of an op's arguments in a comment repeats the schema.
+# A list of an op's arguments in a comment would repeat the schema.
 ARGS_COMMENT = re.compile(r"//\s*(?:args|arguments|outs|results)\s*:")
 BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
 SAMPLES = "sdk/conformance/samples"
-# Families whose kernels may be in a file of another one, because one loop serves both.
+# Families whose kernels may be in another family's file, because one loop serves both.
 LIES_WITH = {"activation": {"unary", "binary"}, "binary": {"unary"}, "compare": {"binary"}, "embedding": {"index"}, "index": {"join"},
              "unary": {"binary", "compare"}}
 VENDORED_HEADERS = re.compile(r"\b(fmt|nlohmann|boost|spdlog|hwy|dnnl)[/.]")
@@ -60,20 +60,20 @@ def own_headers(folder):
 
 
 def code_only(text):
-    """The text without comments and string contents, with its line breaks."""
+    """The text without comments and string contents, but with its line breaks."""
     keep = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
     return keep.sub(lambda m: "\n" * m.group().count("\n"), text)
 
 
 def lines_of(*folders, read=lambda text: text):
-    """(file, its place for a message, line) of every line."""
+    """(file, its location for messages, line) of every line."""
     for path in tracked(*folders):
         for number, line in enumerate(read(path.read_text()).splitlines(), 1):
             yield path, f"{path.relative_to(ROOT)}:{number}", line
 
 
 def includes_of(*folders):
-    """(file, place, what is included)."""
+    """(file, location, the included path)."""
     for path, place, line in lines_of(*folders):
         if found := INCLUDE.match(line):
             yield path, place, found[1]
@@ -82,14 +82,14 @@ def includes_of(*folders):
 def check_includes(breaches):
     for folder, rules in FORBIDDEN.items():
         for path, place, include in includes_of(folder):
-            # A plugin's own folders may be named like the core's.
+            # A plugin's own folders may have names of the core's rooms.
             if (path.parent / include).exists() or local(path, include):
                 continue
             breaches += [f"{place}: includes {include}: {reason}" for pattern, reason in rules if re.search(pattern, include)]
 
 
 def local(path, include):
-    """True if the include is found below the includer's own plugin folder."""
+    """Whether the include is found below the includer's own plugin folder."""
     parts = path.relative_to(ROOT).parts
     return parts[0] == "plugins" and (ROOT / parts[0] / parts[1] / include).exists()
 
@@ -119,7 +119,7 @@ def begins_with(name, family):
 
 
 def check_families(breaches):
-    """Files of a backend's kernels, and of samples, begin with the family of ops/ that their op is in."""
+    """Files of a backend's kernels, and of samples, must begin with the family of ops/ that their op belongs to."""
     families = [path.stem for path in tracked("ops") if path.suffix == ".cpp"]
     for table in [*sorted(ROOT.glob("plugins/*/families.def")), ROOT / SAMPLES / "families.def"]:
         text = table.read_text()
@@ -130,7 +130,7 @@ def check_families(breaches):
 
 
 def check_kernels(breaches):
-    """A kernel of an op lies in a file that begins with its family."""
+    """A kernel of an op must be in a file that begins with its family."""
     family_of = {}
     for path, _, line in lines_of("ops"):
         if op := re.match(r"TN_OP\((\w+)\)", line):
@@ -143,7 +143,7 @@ def check_kernels(breaches):
 
 
 def check_samples(breaches):
-    """An op is named among the samples of its family."""
+    """An op must be named among the samples of its family."""
     samples = {path.stem: path.read_text() for path in tracked(SAMPLES) if path.suffix == ".cpp"}
     for path, place, line in lines_of("ops"):
         op = re.match(r"TN_OP\((\w+)\)", line)
@@ -167,7 +167,7 @@ def check_public_headers(breaches):
 
 
 def check_function_lengths(breaches):
-    """A function that is not a member inside a class: formatted code begins and ends it in the first column."""
+    """Checks functions that are not members inside a class: in formatted code these begin and end in the first column."""
     for path in tracked(*FUNCTIONS_IN):
         begin = 0
         for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -178,7 +178,8 @@ def check_function_lengths(breaches):
 
 
 def part_of_core(path):
-    """Which part of libtenon a file belongs to: its contract, what it knows of single ops, what it prints and tells, or its mechanism."""
+    """The part of libtenon to which a file belongs: its contract, what it knows about single ops, what it prints and reports, or its
+    mechanism."""
     top, room = path.relative_to(ROOT).parts[:2]
     if room in {"include", "cpp"}:
         return "public headers"

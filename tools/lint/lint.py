@@ -31,12 +31,12 @@ def check_python():
 
 
 def check_types():
-    """Of the package and its stubs; what pyproject.toml says is asked of them."""
+    """Checks the types of the package and its stubs, as configured in pyproject.toml."""
     return passes("basedpyright", "--project", ROOT)
 
 
 def check_docs():
-    """Generated pages: the committed ones must be what their sources say."""
+    """Generated pages must match their sources."""
     pages = {"docs/ops.md": ["tools/generate_ops.py", "ops", "--docs"],
              "docs/sdk/reference.md": ["tools/generate_reference.py"]}
     fine = True
@@ -51,7 +51,7 @@ def check_docs():
 
 
 def check_third_party(folder=ROOT / "third_party"):
-    """Every file of another project is the one that the table of README.md names, and every folder has its licence."""
+    """Every file of another project must be the one in the table of README.md, and every folder must have its licence."""
     rows = dict(re.findall(r"^\| `([^`]+)` \|.*\| `([0-9a-f]{64})` \|$", (folder / "README.md").read_text(), re.M))
     files = {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.glob("*/**/*") if p.is_file()}
     faults = [f"{name} has no row in third_party/README.md" for name in files.keys() - rows.keys()]
@@ -78,7 +78,7 @@ def check_format():
 
 
 def generate(build):
-    """Sources include generated headers: they must be there before a tool parses anything."""
+    """Generates the headers that sources include, before any tool parses them."""
     rules = subprocess.run(["ninja", "-C", str(build), "-t", "targets", "all"], check=True,
                            stdout=subprocess.PIPE, text=True).stdout
     made = [line.split(":")[0] for line in rules.splitlines() if line.endswith(": CUSTOM_COMMAND")]

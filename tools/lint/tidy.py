@@ -1,4 +1,4 @@
-"""clang-tidy over the sources of a build, each remembered by the hash of its text and of all headers."""
+"""Runs clang-tidy over the sources of a build; remembers each by the hash of its text and of all headers."""
 
 import concurrent.futures
 import hashlib
@@ -23,7 +23,7 @@ def tracked(*patterns):
 
 
 def changed():
-    """Files that differ from the branch point, with what is not committed."""
+    """Files that differ from the branch point, including uncommitted ones."""
     base = "HEAD"
     for name in ("origin/main", "main"):
         found = subprocess.run(["git", "merge-base", "HEAD", name], cwd=ROOT, stdout=subprocess.PIPE,
@@ -35,8 +35,8 @@ def changed():
 
 
 def newest(root=ROOT):
-    """(number of commits, their files, those of the latest first). The commit at which a shallow clone ends seems to add everything:
-    there is nothing to compare it with."""
+    """(number of commits, their files, those of the latest first). The last commit of a shallow clone is left out, because it seems
+    to add everything."""
     shallow = pathlib.Path(root, git("rev-parse", "--git-path", "shallow", root=root).strip())
     ends = set(shallow.read_text().split()) if shallow.is_file() else set()
     log = git("log", "-m", "--first-parent", f"--max-count={NEWEST}", "--name-only", "--format=%x00%H", root=root)
@@ -50,7 +50,7 @@ def newest(root=ROOT):
 
 
 def without_pch(command):
-    """clang cannot read the precompiled headers of GCC; the sources include what they need."""
+    """Removes GCC's precompiled headers, which clang cannot read; the sources include what they need."""
     return re.sub(r" -fpch-preprocess -include \S+", "", command)
 
 
@@ -62,14 +62,14 @@ def headers_hash():
 
 
 def fingerprint(entry, headers):
-    """Hash of the source, of all project headers it may see, and of the checks."""
+    """A hash of the source, of all project headers that it may see, and of the checks."""
     digest = hashlib.sha256(headers + entry["command"].encode())
     digest.update(pathlib.Path(entry["directory"], entry["file"]).read_bytes())
     return digest.hexdigest()
 
 
 def tidy_one(source, mark, database):
-    """Whether it is clean, and what was found."""
+    """Whether a source is clean, and the findings."""
     if mark.exists():
         return True, ""
     done = subprocess.run(["clang-tidy", "-p", str(database), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
@@ -81,7 +81,7 @@ def tidy_one(source, mark, database):
 
 
 def entries_of(build):
-    """The compile commands of the project's own sources, by path from the root; a database for clang-tidy lies in the cache."""
+    """The compile commands of the project's own sources, by path from the root; puts a database for clang-tidy into the cache."""
     database = json.loads((build / "compile_commands.json").read_text())
     entries = {}
     for entry in database:
@@ -96,7 +96,7 @@ def entries_of(build):
 
 
 def run(entries, cache, names, jobs, budget=None, tidy=tidy_one):
-    """Checks the sources among names in their order, and starts none after `budget` seconds. (findings by name, names left)."""
+    """Checks the named sources in order, and starts none after `budget` seconds. Returns (findings by name, names left)."""
     headers, start = headers_hash(), time.monotonic()
 
     def one(name):
@@ -121,7 +121,7 @@ def run(entries, cache, names, jobs, budget=None, tidy=tidy_one):
 
 
 def check(build, jobs, everything=False, budget=None):
-    """budget: on the files of the newest commits, for so many seconds; else on what differs from main, or on everything."""
+    """With a budget checks the files of the newest commits for that many seconds; otherwise what differs from main, or everything."""
     entries, cache = entries_of(build)
     if everything:
         names = list(entries)

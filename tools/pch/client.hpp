@@ -1,3 +1,3 @@
-// Precompiled for what is written over the C++ API: the conformance suite.
+// Precompiled for code on top of the C++ API: the conformance suite.
 #include "standard.hpp"
 #include "tenon/tenon.hpp"

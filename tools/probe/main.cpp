@@ -1,6 +1,6 @@
-// tenon-probe LIBRARY KEY SHA256 CACHE: whether libtenon may open a library, on standard output. The library itself comes as a
-// descriptor; its path is for what looks around beside it.
-// libtenon starts it for each library that it has not seen; people have no need to.
+// tenon-probe LIBRARY KEY SHA256 CACHE: says on standard output whether libtenon may open a library. The library itself is passed as a
+// descriptor; its path serves for files beside it.
+// libtenon starts it for each library that it has not seen; users need not run it.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>

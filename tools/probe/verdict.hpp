@@ -1,4 +1,4 @@
-// What tenon-probe says of a library; libtenon reads it (core/plugin/probe.cpp).
+// What tenon-probe says about a library; libtenon reads it (core/plugin/probe.cpp).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// tenon bench --against: this run beside an earlier one.
+// tenon bench --against: compares this run with an earlier one.
 #include <fmt/core.h>
 
 #include <algorithm>

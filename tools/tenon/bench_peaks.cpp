@@ -23,7 +23,7 @@ double highest_rate(const Device& device, int64_t least, int64_t most, int64_t t
       best = std::max(best, tried.amount / seconds);
       if (seconds > kLongEnough) break;
     }
-  } catch (const Error&) {  // what it reached before stands
+  } catch (const Error&) {  // what it reached before still counts
   }
   return best;
 }

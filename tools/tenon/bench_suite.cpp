@@ -1,4 +1,4 @@
-// What `tenon bench` runs.
+// The works that `tenon bench` runs.
 #include "bench.hpp"
 
 namespace tenon::tool {

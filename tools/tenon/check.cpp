@@ -1,4 +1,4 @@
-// tenon check: the conformance suite over one plugin.
+// tenon check: runs the conformance suite on one plugin.
 #include "check.hpp"
 
 #include <fmt/core.h>
@@ -45,7 +45,7 @@ CheckOptions parse(const po::variables_map& given) {
   options.only = text(given, "only");
   options.name = text(given, "case");
   options.sample = text(given, "sample");
-  (void)Sample(options.sample);  // a wrong one is told here
+  (void)Sample(options.sample);  // reports a wrong one
   options.json = given["json"].as<bool>();
   options.seed = given["seed"].as<uint64_t>();
   options.timeout = given["timeout"].as<double>();
@@ -71,14 +71,14 @@ bool wanted(const CheckOptions& options, std::string_view group, std::string_vie
   return std::find(options.modes.begin(), options.modes.end(), mode) != options.modes.end();
 }
 
-// Units of a group that the options leave.
+// The units of a group that the options select.
 std::vector<std::string> chosen_units(const CheckOptions& options, const CheckPlan::Units& from,
                                       const std::string& group, bool by_op) {
   std::vector<std::string> units;
   const auto found = from.find(group);
   if (found == from.end()) return units;
   for (const std::string& unit : found->second) {
-    // Works of perf have the op's name first: "matmul 256".
+    // Works of perf begin with the op's name: "matmul 256".
     const bool named = options.only.empty() || unit == options.only ||
                        (group == "perf" && unit.starts_with(options.only + " "));
     // An op's cases begin with its name.
@@ -124,7 +124,7 @@ std::vector<CheckTask> make_tasks(const CheckOptions& options, CheckReport& repo
   return tasks;
 }
 
-// --only names an op, or a unit of the group that was asked for.
+// --only must name an op, or a unit of the requested group.
 void check_only(const CheckOptions& options, const CheckPlan& plan) {
   if (options.only.empty()) return;
   std::vector<std::string> names = plan.ops;
@@ -154,7 +154,7 @@ CheckProgress progress_line() {
   };
 }
 
-// A plugin that does not load has failed; there is nothing more to try.
+// A plugin that does not load has failed; nothing more can be tried.
 void note_refusal(CheckReport& report) {
   CheckGroup& group = report.group("load");
   group.cases = group.failed = 1;

@@ -1,4 +1,4 @@
-// tenon check: what its parts share. The parent plans, starts workers and reports; a worker is this program again, and runs
+// tenon check: declarations that its parts share. The parent plans, starts workers and reports; a worker is this program again and runs
 // units of one group.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace tenon::tool {
 
 // The command line.
 struct CheckOptions {
-  std::string plugin;  // as given: a path, or the id of a plugin that is found
+  std::string plugin;  // as given: a path, or the id of an installed plugin
   std::string device;
   std::vector<std::string> modes;
   std::string group, only, name;  // empty: all
@@ -29,19 +29,20 @@ struct CheckPlan {
   std::string path, id, version, abi, device, reason;
   std::vector<std::string> devices;
   uint64_t kernels = 0;
-  std::vector<std::string> ops;                                   // all there are, for suggestions
+  std::vector<std::string> ops;                                   // all ops that exist, for
+                                                                  // suggestions
   using Units = std::map<std::string, std::vector<std::string>>;  // by group
   Units units;
   std::map<std::string, Units>
-      further;           // by device: what its kernels for other types of devices are tried on
+      further;           // by device: what to try its kernels for other types of devices on
   std::string refused;   // why it cannot be loaded
-  bool missing = false;  // there is no such plugin
-  std::vector<std::string> known;  // ids of those there are
+  bool missing = false;  // no such plugin was found
+  std::vector<std::string> known;  // ids of the plugins found
 };
 
 struct CheckFailure {
-  std::string group, unit, name, text;  // name is empty where no case had begun
-  std::string device;                   // where it is not the plan's
+  std::string group, unit, name, text;  // name is empty if no case had begun
+  std::string device;                   // if it differs from the plan's
 };
 struct CheckSkip {
   std::string group, reason, example;
@@ -52,7 +53,7 @@ struct CheckGroup {
   uint64_t cases = 0, failed = 0, skipped = 0;
   double seconds = 0;
 };
-// One line of --mode perf. Rates are in `unit` a second; 0 where it did not run.
+// One line of --mode perf. Rates are in `unit` per second; 0 if it did not run.
 struct CheckFigure {
   std::string work, unit;
   double seconds = 0, rate = 0, host_rate = 0;
@@ -72,20 +73,20 @@ struct CheckReport {
   void add_skip(const std::string& group, const std::string& name, const std::string& reason);
 };
 
-// Units that one process runs.
+// The units that one process runs.
 struct CheckTask {
   std::string group;
   std::vector<std::string> units;
   std::string device;
 };
 
-// Sees a line on the terminal change; `done` of `total` units.
+// Called when the line on the terminal should change; `done` of `total` units.
 using CheckProgress = std::function<void(const CheckReport& report, uint64_t done, uint64_t total,
                                          const std::string& now)>;
 
-// Runs a worker that plans. A crash or a hang there is a refusal.
+// Runs a worker that plans. If it crashes or hangs, the plugin is refused.
 CheckPlan make_plan(const CheckOptions& options);
-// Runs tasks in up to options.jobs processes; a unit that crashes or hangs is a failure, and those after it get a new process.
+// Runs tasks in up to options.jobs processes. A unit that crashes or hangs counts as a failure, and a new process runs those after it.
 void run_tasks(const CheckOptions& options, std::vector<CheckTask> tasks, CheckReport& report,
                const CheckProgress& progress);
 
@@ -97,7 +98,7 @@ std::string repeat_command(const CheckOptions& options, const CheckFailure& fail
 // The worker's side: `words` follow "check-worker". Results go to file descriptor 3.
 int run_check_worker(const std::vector<std::string>& words);
 
-// Works of --mode perf for the ops that are claimed, and their measurement.
+// The works of --mode perf for the claimed ops, and their measurement.
 std::vector<std::string> perf_units(const std::vector<std::string>& ops);
 CheckFigure measure_perf(const std::string& unit, const std::string& device);
 

@@ -1,4 +1,4 @@
-// The program tenon-check, which `tenon check` runs: the conformance suite, and the workers that it starts.
+// The program tenon-check, which `tenon check` runs: the conformance suite and its workers.
 #include "check.hpp"
 #include "command.hpp"
 

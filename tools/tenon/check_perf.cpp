@@ -1,4 +1,4 @@
-// tenon check --mode perf: kernels of the plugin beside the host's, on a few sizes.
+// tenon check --mode perf: compares kernels of the plugin with the host's at a few sizes.
 #include <algorithm>
 #include <cmath>
 
@@ -89,7 +89,7 @@ CheckFigure measure_perf(const std::string& unit, const std::string& device) {
   const Device host("cpu"), own(device);
   for (const PerfWork& work : works()) {
     if (work.work.name != unit) continue;
-    // On the host itself there is nothing to stand beside.
+    // The host's own kernels have nothing to compare with.
     const std::vector<Device> on = own == host ? std::vector{own} : std::vector{own, host};
     const std::vector<Row> rows = measure({work.work}, on, 5);
     const Measurement& m = rows[0].measurements[0];

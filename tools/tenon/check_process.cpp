@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 constexpr size_t kTail = 2000;  // bytes of a worker's output that are kept
-// So much longer a process may be silent until its second case: the first has libraries of vendors loaded, and what they compile.
+// A process may be silent this many times longer until its second case, because the first one loads vendors' libraries and compiles.
 constexpr double kFirstCase = 3;
 
 double since(Clock::time_point start) {
@@ -39,7 +39,7 @@ struct Pipe {
   }
 };
 
-// A process of this program, with its results on fd 3 and all it prints on another pipe.
+// A process of this program, with its results on fd 3 and everything it prints on another pipe.
 class Process {
  public:
   explicit Process(const std::vector<std::string>& words) {
@@ -55,7 +55,7 @@ class Process {
     posix_spawn_file_actions_adddup2(&actions, output.write, 1);
     posix_spawn_file_actions_adddup2(&actions, output.write, 2);
     posix_spawn_file_actions_adddup2(&actions, results.write, 3);
-    // Freed blocks that a thread keeps for itself would count as growth.
+    // Freed blocks that a thread caches would count as growth.
     std::string tunables = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
     std::vector<char*> environment;
     for (char** entry = environ; *entry != nullptr; ++entry)
@@ -84,7 +84,7 @@ class Process {
   bool ended() const { return !open_; }
   double silent_seconds() const { return since(alive_); }
 
-  // Whole lines that have come in.
+  // Complete lines received so far.
   std::vector<std::string> read_results() {
     std::vector<std::string> lines;
     char buffer[65536];
@@ -116,12 +116,12 @@ class Process {
     kill(pid_, SIGKILL);
     open_ = false;
   }
-  // Waits for the end; how it ended where that was not in order, with the last it printed.
+  // Waits for the end. If it was not regular, returns how it ended, with the last output.
   std::string outcome(double timeout) {
     int status = 0;
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
-    while (printing_) {  // what is left in the pipe
+    while (printing_) {  // the rest of the pipe
       pollfd wait{output_, POLLIN, 0};
       if (poll(&wait, 1, 0) <= 0) break;
       read_output();
@@ -158,13 +158,13 @@ class Process {
   Clock::time_point alive_;
 };
 
-// A worker and what it is about.
+// A worker and what it is doing.
 struct Worker {
   CheckTask task;
   Process process;
   size_t finished = 0;  // units
   std::string unit, name;
-  bool failed = false;  // the case that runs
+  bool failed = false;  // of the running case
   uint64_t cases = 0;
   Clock::time_point start = Clock::now();
 
@@ -289,7 +289,7 @@ class Runner {
         {worker.task.group, worker.unit, name, text, device == report_.plan.device ? "" : device});
   }
 
-  // The process is gone. Units after the one that took it down get another.
+  // The process has ended. If it died, a new one runs the units that follow.
   void finish(Worker& worker) {
     const std::string problem = worker.process.outcome(limit(worker));
     CheckGroup& group = report_.group(worker.task.group);
@@ -301,7 +301,7 @@ class Runner {
             ? "the process ended in the middle of it, as if all were well; a plugin must "
               "not call exit"
             : problem;
-    if (worker.finished >= units.size()) {  // on its way out
+    if (worker.finished >= units.size()) {  // about to exit
       ++group.cases;
       worker.unit = units.back();
       return fail(worker, "", "after its cases: " + how);

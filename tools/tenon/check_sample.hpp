@@ -1,5 +1,5 @@
-// tenon check --sample K:SALT: of the pairs of op and dtype one in K, with all cases of each; another salt draws others. What a device
-// compiles is compiled for such a pair, and that, more than the cases, is what takes a software device its time.
+// tenon check --sample K:SALT runs one in K of the pairs of op and dtype, with all cases of each; another salt selects others. Devices
+// compile kernels per pair, and on a software device that takes longer than the cases.
 #pragma once
 
 #include <charconv>
@@ -14,7 +14,7 @@ namespace tenon::tool {
 
 class Sample {
  public:
-  // "8" or "8:a salt"; empty: every case. Throws UsageError.
+  // "8" or "8:a salt"; empty selects every case. Throws UsageError.
   explicit Sample(std::string_view text) {
     if (text.empty()) return;
     const size_t colon = std::min(text.find(':'), text.size());
@@ -24,7 +24,7 @@ class Sample {
       throw UsageError("--sample must be K or K:SALT, with a whole number K of at least 1");
     salt_ = text.substr(std::min(colon + 1, text.size()));
   }
-  // Whether the case runs. The first of an op always does, so that every op has one. A case is named op/…/dtype/….
+  // Whether the case runs. The first case of an op always does, so that every op has one. Cases are named op/…/dtype/….
   bool draws(const std::string& name) {
     if (one_in_ == 1) return true;
     const std::string_view op = std::string_view(name).substr(0, name.find('/'));
@@ -44,7 +44,7 @@ class Sample {
       if (word == name_of(static_cast<DType>(dtype))) return true;
     return false;
   }
-  // "add/f32" of "add/(2,3)/f32/sliced"; the name itself where it has no dtype.
+  // "add/f32" for "add/(2,3)/f32/sliced"; the name itself if it has no dtype.
   static std::string stratum(const std::string& name) {
     for (size_t start = name.find('/'); start != std::string::npos;
          start = name.find('/', start + 1)) {
@@ -53,7 +53,7 @@ class Sample {
     }
     return name;
   }
-  // FNV-1a with 64 bits (Fowler, Noll, Vo), its high half folded in: the low bits alone are weak.
+  // FNV-1a with 64 bits (Fowler, Noll, Vo), with its high half folded in because the low bits alone are weak.
   static uint64_t hash(std::string_view text) {
     uint64_t h = 14695981039346656037U;
     for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;

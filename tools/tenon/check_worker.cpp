@@ -1,5 +1,5 @@
-// tenon check: the worker, a process that runs units of one group and writes a line for each thing that happens:
-//   U unit   C case   F "text"   S ["name", "reason"]   N ["what", n]   P {figure}   D
+// tenon check: the worker, a process that runs units of one group and writes a line for each event:
+// U unit   C case   F "text"   S ["name", "reason"]   N ["what", n]   P {figure}   D
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -25,11 +25,11 @@ void write_line(char tag, const std::string& text) {
   const std::string line = std::string(1, tag) + " " + text + "\n";
   for (size_t done = 0; done < line.size();) {
     const ssize_t n = write(kResults, line.data() + done, line.size() - done);
-    if (n <= 0) _exit(kFailed);  // nobody listens any more
+    if (n <= 0) _exit(kFailed);  // nobody is listening any more
     done += static_cast<size_t>(n);
   }
 }
-// Text of a plugin may be anything.
+// A plugin's text may contain anything.
 std::string safe(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -61,7 +61,7 @@ class PipeSink : public conformance::Sink {
 
 // ---- Planning
 
-// The plugin that was found under an id, or NULL.
+// The plugin found under an id, or NULL.
 const PluginInfo* find_by_id(const std::vector<PluginInfo>& infos, std::string_view id) {
   for (const PluginInfo& info : infos)
     if (info.id == id && info.state == PluginInfo::State::Loaded) return &info;
@@ -70,7 +70,7 @@ const PluginInfo* find_by_id(const std::vector<PluginInfo>& infos, std::string_v
   return nullptr;
 }
 
-// Ops on one device: an op's kernels for it, and what the groups by op and `faults` make of them.
+// For ops on one device, an op's kernels for it, and the units that the groups by op and `faults` make of them.
 void describe_further(const Subject& subject, Json& plan) {
   for (const std::string& device : conformance::further_devices(subject)) {
     Subject there = subject;
@@ -98,7 +98,7 @@ Json describe(Subject& subject) {
       plan["kernels"] = info.kernels;
       plan["reason"] = info.reason;
     }
-  const conformance::Stage stage(subject.path);  // asked only, not started
+  const conformance::Stage stage(subject.path);  // queried, not started
   plan["abi"] =
       std::to_string(stage.table().abi_major) + "." + std::to_string(stage.table().abi_minor);
   plan["id"] = subject.id;
@@ -159,7 +159,7 @@ void run_unit(const std::string& group, const Subject& subject, const std::strin
     else
       conformance::find_group(group)->run(subject, unit, sink);
   } catch (const std::exception& error) {
-    // Not inside a case: the unit as a whole.
+    // Not inside a case, so it concerns the unit as a whole.
     write_line('E', safe(Json(error.what())));
   }
   write_line('D', unit);

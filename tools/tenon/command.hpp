@@ -1,4 +1,4 @@
-// What the commands of `tenon` share: options, exit codes, errors that suggest the nearest name.
+// Declarations that the commands of `tenon` share: options, exit codes, errors that suggest the nearest name.
 #pragma once
 
 #include <boost/program_options.hpp>
@@ -16,7 +16,7 @@ namespace po = boost::program_options;
 constexpr int kOk = 0;       // did what was asked
 constexpr int kFailed = 1;   // ran, but a device failed or results disagree
 constexpr int kUsage = 2;    // the command line is wrong
-constexpr int kMissing = 3;  // an op, device or file of that name is not there
+constexpr int kMissing = 3;  // no op, device or file of that name
 
 // A wrong command line; the message says what to do.
 struct UsageError : std::runtime_error {
@@ -45,12 +45,12 @@ Command new_plugin_command();
 inline constexpr const char* kCheckSummary =
     "the conformance suite over one plugin, each group in a process of its own";
 
-// Reads `words` as the command's line and runs it. Throws UsageError.
+// Reads `words` as the command's arguments and runs it. Throws UsageError.
 int run_command(const Command& command, const std::vector<std::string>& words);
-// What a program exits with: an exception's text goes to standard error.
+// The exit status of a program; an exception's text goes to standard error.
 int exit_status(const std::function<int()>& program);
 
-// "; did you mean 'devices'?", or nothing when no candidate is near.
+// "; did you mean 'devices'?", or nothing if no candidate is close.
 std::string suggestion(std::string_view wanted, const std::vector<std::string>& names);
 
 // Rows of text, aligned in columns; the first row is the header.

@@ -1,4 +1,4 @@
-// The command line of one command: its options, its help, and what the program exits with.
+// The command line of one command: its options, its help, and the program's exit status.
 #include <fmt/core.h>
 
 #include <cstdio>

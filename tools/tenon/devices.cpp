@@ -36,7 +36,7 @@ std::vector<tn_plugin_info> plugin_infos() {
   return infos;
 }
 
-// What the plugin of a device computes with of its vendor's; empty where it tells nothing.
+// The vendor's libraries that a device's plugin computes with; empty if it reports none.
 Json libraries_of(const Device& device) {
   Json found = Json::array();
   const auto note = [](void* ctx, const tn_library_info* info) {
@@ -59,7 +59,7 @@ Json libraries_of(const Device& device) {
   return found;
 }
 
-// One row a device, and one for each plugin that brought none.
+// One row for each device, and one for each plugin that provides none.
 std::vector<Json> collect() {
   std::vector<Json> rows;
   auto plugins = plugin_infos();
@@ -109,7 +109,7 @@ std::string memory(const Json& row) {
   return format_bytes(row["memory_free"].get<double>()) + " of " + format_bytes(total) + " free";
 }
 
-// "  cuDNN 9.13.0: /usr/lib/libcudnn.so.9", or why not.
+// "  cuDNN 9.13.0: /usr/lib/libcudnn.so.9", or why it is missing.
 void print_libraries(const Json& row) {
   for (const Json& library : row.value("libraries", Json::array())) {
     const std::string version = library["version"], path = library["path"],
@@ -133,7 +133,7 @@ int run(const po::variables_map& given) {
                     row["status"], note});
   }
   print_table(rows);
-  std::set<std::string> told;  // plugins: those of several devices once
+  std::set<std::string> told;  // plugins with several devices appear once
   for (const Json& row : found) {
     const std::string plugin = row["plugin"], path = row["path"];
     if (path.empty() || !told.insert(plugin + path).second) continue;

@@ -1,4 +1,4 @@
-// tenon graph: what a graph's file computes, its results and its speed.
+// tenon graph: what a graph file computes, its results and its speed.
 #include "tenon/graph.hpp"
 
 #include <fmt/ranges.h>
@@ -80,7 +80,7 @@ int run_once(const Program& program, const po::variables_map& given) {
   return kOk;
 }
 
-// Sizes that a run chooses: 8, or the next one that the program takes.
+// Chooses the varying sizes: 8, or the nearest that the program accepts.
 void choose_sizes(const Program& program, uint32_t input, Value& value) {
   tn_program_value found{};
   found.struct_size = sizeof found;

@@ -1,4 +1,4 @@
-// tenon new-plugin: a complete project to start from. The texts are those of sdk/template/, which the tests build as they are.
+// tenon new-plugin: writes a complete project to start from. The texts are those of sdk/template/, which the tests build as they are.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr Language kLanguages[] = {{"c", "tenon_template.c", "cmake"},
                                    {"cpp", "tenon_template.cpp", "cmake"},
                                    {"rust", "src/lib.rs", "make"}};
 
-// Names that devices or keywords of Tenon have already.
+// Names already taken by devices or keywords of Tenon.
 constexpr std::string_view kReserved[] = {"auto", "core",     "cpu",  "host",
                                           "none", "template", "tenon"};
 
@@ -96,7 +96,7 @@ fs::path own_path() {
   return error ? fs::path("tenon") : self;
 }
 
-// Where this command is installed, for the lines that a person copies; from a build tree, where it would usually be.
+// Where this command is installed, for lines that users copy; in a build tree, the usual location.
 std::string own_prefix() {
   const fs::path prefix = own_path().parent_path().parent_path();
   std::error_code error;
@@ -108,7 +108,7 @@ class Project {
   Project(std::string name, std::string id, const Language& language)
       : name_(std::move(name)), id_(std::move(id)), language_(language) {}
 
-  // Names of this project for those of the template, in paths and texts.
+  // Replaces the template's names by this project's, in paths and texts.
   std::string fill(std::string_view text) const {
     std::string filled = replace_all(text, "@SOURCE@", language_.source);
     filled = replace_all(filled, "org.example.template", id_);
@@ -117,7 +117,7 @@ class Project {
     return replace_all(filled, "template", name_);
   }
 
-  // All or nothing: a file that cannot be written takes the others with it.
+  // All or nothing: if a file cannot be written, the others are removed.
   std::vector<fs::path> write(const fs::path& directory) const {
     std::vector<fs::path> written;
     try {

@@ -1,4 +1,4 @@
-// tenon onnx: what a model takes, gives and is made of, its results, its speed; and as a graph of Tenon's own.
+// tenon onnx: a model's inputs, results and ops, its results on given inputs, its speed; and its conversion to a graph of Tenon's own.
 #include "tenon/onnx.hpp"
 
 #include <fmt/ranges.h>
@@ -18,7 +18,7 @@ using Sizes = std::map<std::string, int64_t>;
 
 std::string text_of(tn_str text) { return std::string(detail::to_view(text)); }
 
-// NAME=N of --size.
+// The NAME=N of --size.
 Sizes sizes_of(const po::variables_map& given) {
   Sizes sizes;
   for (const std::string& word : given["size"].as<std::vector<std::string>>()) {
@@ -50,7 +50,7 @@ std::string type_of(const tn_onnx_port& port) {
   return port.kind == TN_ONNX_SEQUENCE ? fmt::format("sequence of {}", type) : type;
 }
 
-// With the sizes of --size where the model leaves them open, else 1.
+// With the sizes of --size where the model leaves them open, otherwise 1.
 std::vector<Value> inputs_of(const Model& model, const Sizes& sizes) {
   std::vector<Value> values;
   for (uint32_t i = 0; i < model.info().inputs; ++i) {
@@ -133,7 +133,7 @@ void show_json(const Model& model) {
   std::cout << found.dump(2) << '\n';
 }
 
-// The program of inputs of these sizes; its weights have the model's names.
+// The program for inputs of these sizes; its weights have the model's names.
 graph::Program traced(const Model& model, const std::vector<Value>& inputs, Device device) {
   std::vector<Tensor> like;
   for (const Value& value : inputs) like.push_back(empty(value.shape, value.dtype));

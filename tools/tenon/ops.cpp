@@ -1,4 +1,4 @@
-// tenon ops and tenon explain: what there is, and what would run.
+// tenon ops and tenon explain: which ops exist, and what would run them.
 #include <fmt/core.h>
 
 #include <iostream>
@@ -19,7 +19,7 @@ tn_dtype find_dtype(const std::string& name) {
   return dtype;
 }
 
-// The dtype asked for. When none is named: f32, or for ops of other operands (bitwise_and, where) the first that has a provider.
+// The requested dtype. By default f32, or for ops of other operands (bitwise_and, where) the first that has a provider.
 tn_dtype dtype_for(const po::variables_map& given, const tn_op* op, const Device& device) {
   if (given.contains("dtype")) return find_dtype(given["dtype"].as<std::string>());
   for (uint32_t step = 0; step < TN_DTYPE_COUNT; ++step) {

@@ -1,4 +1,4 @@
-// What graphs and models take and give, on the command line.
+// The inputs and results of graphs and models on the command line.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,17 +18,17 @@ struct Value {
 };
 
 nlohmann::ordered_json to_json(const std::vector<Value>& values);
-// The inputs in a file of tensors, by their names. Throws Error, which names what is missing.
+// Reads the inputs from a file of tensors, by name. Throws Error, which names what is missing.
 std::vector<Tensor> read_inputs(const std::vector<Value>& inputs, const std::string& path,
                                 Device device);
-// As result0, result1 …, and prints their types.
+// Writes results as result0, result1 …, and prints their types.
 void write_results(const std::vector<Tensor>& results, const std::string& path);
-// Numbers that any graph takes: 0 where they may be indices, true where they may be masks.
+// Numbers that any graph accepts: 0 for possible indices, true for possible masks.
 Tensor drawn(const Value& value);
 
 // A function of tensors on a device.
 using Runner = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-// Times runs with drawn inputs, side by side on the devices of --device, in --rounds rounds. The exit status.
+// Times runs with drawn inputs, in turn on the devices of --device, in --rounds rounds. Returns the exit status.
 int time_runs(const std::string& name, const std::vector<Value>& inputs,
               const std::function<Runner(Device)>& runner, const po::variables_map& given);
 

@@ -1,4 +1,4 @@
-"""What pip calls to build the wheel: meson-python, with the compiler's cache that ./dev uses, and a word to who waits."""
+"""What pip calls to build the wheel: meson-python with ./dev's compiler cache, and a message for those who wait."""
 import os
 import pathlib
 import shutil
@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def use_cache(environment, which=shutil.which):
-    """Sets the compilers as ./dev does, so that what it has compiled is found; a choice of the user's stays. Whether it did."""
+    """Sets the compilers as ./dev does, so that its cache is used; the user's own choice takes precedence. Returns whether it did."""
     if 'CC' in environment or 'CXX' in environment or not all(map(which, ('ccache', 'gcc', 'g++'))):
         return False
     environment.update(CC='ccache gcc', CXX='ccache g++')
@@ -22,7 +22,7 @@ def use_cache(environment, which=shutil.which):
 
 
 def tell(text):
-    """pip shows what a build writes only with -v: one line goes to the terminal itself, if there is one."""
+    """pip shows a build's output only with -v, so one line goes to the terminal itself, if there is one."""
     print(text, flush=True)
     try:
         with open('/dev/tty', 'w') as terminal:
