@@ -5,7 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
-from ._common import Tensor, arange, autocasting, cast, check, dims_of, into, promoted, rank
+from ._common import Tensor, arange, autocasting, cast, check, differentiated, dims_of, into, promoted, rank
 from ._shortcuts import short
 from .arithmetic import add
 
@@ -236,15 +236,31 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
         return _distances_by_products(x1, x2)
     # (…, d, n, m): sums over d run along whole rows.
     first, second = (ops['contiguous'](ops['transpose'](x, -1, -2)) for x in (x1, x2))
-    return distance(ops['unsqueeze'](first, -1) - ops['unsqueeze'](second, -2), p, dim=-3)
+    first, second = ops['unsqueeze'](first, -1), ops['unsqueeze'](second, -2)
+    return ops['sum'](ops['l1_loss'](first, second, 'none'), -3) if p == 1 else distance(first - second, p, dim=-3)
 
 
 def _distances_by_products(x1, x2):
+<<<<<<< ours
     """√(|a|² − 2 ab + |b|²), with a gradient of 0 at 0."""
+=======
+    """√(|a|² − 2 ab + |b|²), whose gradient is 0 at 0."""
+    if not differentiated(x1, x2) and not _core._autocast_active():  # which would round |a|²
+        return _distances_by_product(x1, x2)
+>>>>>>> theirs
     squares = [ops['sum'](x * x, -1, True) for x in (x1, x2)]
     powers = squares[0] - 2 * _matmul(x1, ops['transpose'](x2, -1, -2)) + ops['transpose'](squares[1], -1, -2)
     zero = powers <= 0
     return ops['where'](zero, 0, ops['sqrt'](ops['where'](zero, 1, powers)))
+
+
+def _distances_by_product(x1, x2):
+    """The same as one product, whose rows end in |a|², 1 and 1, |b|²."""
+    squares = [ops['sum'](x * x, -1, True) for x in (x1, x2)]
+    ones = [ops['full_like'](x, 1) for x in squares]
+    rows = ops['concat']([x1 * -2, squares[0], ones[0]], -1)
+    columns = ops['transpose'](ops['concat']([x2, ones[1], squares[1]], -1), -1, -2)
+    return _matmul(rows, columns).clamp_(0).sqrt_()
 
 
 def distance(gap, p, keepdim=False, dim=-1):
