@@ -241,13 +241,9 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
 
 
 def _distances_by_products(x1, x2):
-<<<<<<< ours
     """√(|a|² − 2 ab + |b|²), with a gradient of 0 at 0."""
-=======
-    """√(|a|² − 2 ab + |b|²), whose gradient is 0 at 0."""
     if not differentiated(x1, x2) and not _core._autocast_active():  # which would round |a|²
         return _distances_by_product(x1, x2)
->>>>>>> theirs
     squares = [ops['sum'](x * x, -1, True) for x in (x1, x2)]
     powers = squares[0] - 2 * _matmul(x1, ops['transpose'](x2, -1, -2)) + ops['transpose'](squares[1], -1, -2)
     zero = powers <= 0
