@@ -27,8 +27,7 @@ def default_model():
 
 
 class Tokenizer:
-    """Byte-level BPE (Sennrich et al. 2016, Radford et al. 2019): bytes are letters, and pairs merge in the order in which they were
-    learned."""
+    """Byte-level BPE (Sennrich et al. 2016, Radford et al. 2019): bytes are letters, and pairs merge in the order of learning."""
 
     def __init__(self, metadata):
         self.texts = metadata['tokenizer.ggml.tokens']
@@ -134,8 +133,7 @@ class Llama(nn.Module):
 
 
 def load(path, device, dtype='float32', context=2048):
-    """(network, tokenizer, metadata) of a GGUF file. dtype 'int8' or 'int4' applies to the matrices, except that the last always has
-    8 bits."""
+    """(network, tokenizer, metadata) of a GGUF file. dtype 'int8' or 'int4' applies to the matrices; the last one has 8 bits."""
     tensors, metadata = io.load_gguf(path)
     packed = dtype in ('int8', 'int4')
     whole = tenon.float32 if packed else getattr(tenon, dtype)
