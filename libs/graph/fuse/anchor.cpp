@@ -66,8 +66,8 @@ class Anchors {
     std::vector<bool> taken(graph_.nodes.size());
     for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
       if (taken[at] || !may_begin(at, values)) continue;
-      Chain chain{at};
-      if (!takes(chain)) continue;
+      Chain chain = beginning(at, values);
+      if (chain.empty()) continue;
       while (const auto next = behind(chain.back(), values)) {
         Chain longer = chain;
         longer.push_back(*next);
@@ -98,6 +98,29 @@ class Anchors {
   // Elementwise nodes cannot be anchors.
   bool may_begin(uint32_t at, const ValueMap& values) const {
     return !graph_.nodes[at].loop && plain(at, values);
+  }
+
+  // An anchor, with the copy that it reads if the plugin can do without; empty if it takes neither.
+  Chain beginning(uint32_t at, const ValueMap& values) const {
+    if (const auto copy = copy_before(at, values))
+      if (Chain both{*copy, at}; takes(both)) return both;
+    Chain alone{at};
+    return takes(alone) ? alone : Chain();
+  }
+
+  // The copy that an anchor reads first, if nothing else reads it.
+  std::optional<uint32_t> copy_before(uint32_t at, const ValueMap& values) const {
+    const Node& node = graph_.nodes[at];
+    const View* const x = node.args.empty() ? nullptr : std::get_if<View>(&node.args[0]);
+    if (x == nullptr || !values.replaceable(x->buffer) || readers_[x->buffer].size() != 1)
+      return std::nullopt;
+    const uint32_t before = values.maker(x->buffer);
+    if (before == UINT32_MAX || !plain(before, values)) return std::nullopt;
+    const Node& copy = graph_.nodes[before];
+    const bool copies = copy.name() == "clone" || copy.name() == "contiguous";
+    const bool whole = copy.results[0].contiguous() && x->contiguous() &&
+                       x->offset == copy.results[0].offset && x->numel() == copy.results[0].numel();
+    return copies && whole ? std::optional(before) : std::nullopt;
   }
 
   // The only node that reads the result, provided that it is elementwise and reads the result in its layout.

@@ -28,8 +28,9 @@ class AnchoredExpression {
 
   View output_;
   std::vector<View> inputs_;
-  std::vector<uint32_t> loads_;     // by input: the node that loads it
-  uint32_t last_ = 0;               // the result that the next node reads
+  std::vector<uint32_t> loads_;  // by input: the node that loads it
+  uint32_t last_ = 0;            // the result that the next node reads
+  bool has_anchor_ = false;
   std::optional<uint32_t> before_;  // the buffer that the previous node wrote
   std::vector<tn_graph_node> nodes_;
   std::vector<std::vector<tn_value>> values_;

@@ -66,7 +66,8 @@ uint32_t AnchoredExpression::load(const View& view) {
 }
 
 void AnchoredExpression::add(const Node& from) {
-  const bool first = !before_;
+  const bool anchors = !has_anchor_ && !from.loop;
+  has_anchor_ = has_anchor_ || anchors;
   std::vector<tn_value> values;
   std::vector<uint32_t> links;
   for (const Argument& argument : from.args) {
@@ -83,7 +84,7 @@ void AnchoredExpression::add(const Node& from) {
     }
   }
   tn_graph_node node{};
-  node.kind = first ? TN_GRAPH_ANCHOR : TN_GRAPH_OP;
+  node.kind = anchors ? TN_GRAPH_ANCHOR : TN_GRAPH_OP;
   node.dtype = static_cast<tn_dtype>(from.results[0].dtype);
   node.nargs = static_cast<uint32_t>(links.size());
   node.op = from.op;

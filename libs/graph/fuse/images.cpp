@@ -44,10 +44,14 @@ std::vector<bool> candidates(const Graph& graph) {
 std::vector<bool> images(const Graph& graph, const std::vector<std::vector<uint32_t>>& chains) {
   const std::vector<bool> fit = candidates(graph);
   std::vector<bool> turned(graph.buffers.size());
-  for (const auto& chain : chains)
+  for (const auto& chain : chains) {
+    // Products of integers lie as their windows do.
+    const auto is_image = [&](uint32_t at) { return graph.nodes[at].name() != "linear_integer"; };
+    if (!std::ranges::all_of(chain, is_image)) continue;
     for (const uint32_t at : chain)
       each_view_of(graph.nodes[at],
                    [&](const View& view) { turned[view.buffer] = fit[view.buffer]; });
+  }
   for (bool grows = true; grows;) {
     grows = false;
     for (const Node& node : graph.nodes) {

@@ -10,22 +10,34 @@ namespace tenon::cpu {
 namespace {
 
 using dnnl::memory;
-constexpr auto kF32 = memory::data_type::f32;
+
+memory::data_type type_of(tn_dtype dtype) {
+  switch (dtype) {
+    case TN_DTYPE_U8:
+      return memory::data_type::u8;
+    case TN_DTYPE_I8:
+      return memory::data_type::s8;
+    case TN_DTYPE_I32:
+      return memory::data_type::s32;
+    default:
+      return memory::data_type::f32;
+  }
+}
 
 }  // namespace
 
 memory::desc Anchored::Image::inside(int64_t samples, int64_t rows) const {
-  return memory::desc({samples, channels, rows, columns}, kF32, memory::format_tag::nhwc);
+  return memory::desc({samples, channels, rows, columns}, type, memory::format_tag::nhwc);
 }
 
 memory::desc Anchored::Image::outside(int64_t samples, int64_t rows) const {
   if (channels_last) return inside(samples, rows);
-  return memory::desc({samples, channels, rows, columns}, kF32,
+  return memory::desc({samples, channels, rows, columns}, type,
                       memory::dims(strides.begin(), strides.end()));
 }
 
 Anchored::Image Anchored::image_of(const tn_view& view) {
-  Image image{true, {}, view.shape[1], view.shape[3]};
+  Image image{true, {}, view.shape[1], view.shape[3], type_of(view.dtype)};
   const std::array<int64_t, 4> dense = {view.shape[1] * view.shape[2] * view.shape[3], 1,
                                         view.shape[1] * view.shape[3], view.shape[1]};
   for (uint32_t d = 0; d < 4; ++d) {
@@ -35,6 +47,11 @@ Anchored::Image Anchored::image_of(const tn_view& view) {
   return image;
 }
 
+Anchored::Image Anchored::dense_image(int64_t channels, const Two& size, tn_dtype dtype) {
+  const int64_t row = size[1] * channels;
+  return {true, {size[0] * row, 1, row, channels}, channels, size[1], type_of(dtype)};
+}
+
 bool Anchored::Piece::like(const Piece& other) const {
   return samples == other.samples && rows == other.rows && count == other.count &&
          (first == 0) == (other.first == 0) && row == other.row;
@@ -42,8 +59,11 @@ bool Anchored::Piece::like(const Piece& other) const {
 
 Anchored::Anchored(const tn_graph_expression& expression, const KnownKernels& kernels)
     : recipe_(read_anchored(expression, kernels)),
-      x_(image_of(*expression.views[recipe_.x])),
-      y_(image_of(*expression.views[0])) {
+      x_(recipe_.integers ? dense_image(recipe_.window.channels, recipe_.window.in,
+                                        expression.views[recipe_.x]->dtype)
+                          : image_of(*expression.views[recipe_.x])),
+      y_(recipe_.integers ? dense_image(recipe_.window.filters, recipe_.window.out, TN_DTYPE_I32)
+                          : image_of(*expression.views[0])) {
   const OneThread one;
   for (const Epilogue& epilogue : recipe_.epilogues)
     if (epilogue.operand != 0) others_.push_back(image_of(*expression.views[epilogue.operand]));
@@ -104,8 +124,9 @@ void Anchored::execute(const Piece& piece, const tn_call& call) const {
   };
   const auto there = [&](const Image& image, const tn_view& view, int64_t samples, int64_t row,
                          int64_t rows) {
+    const auto size = static_cast<int64_t>(memory::data_type_size(image.type));
     auto* const first =
-        data_of<float>(view) + piece.sample * image.strides[0] + row * image.strides[2];
+        data_of<char>(view) + size * (piece.sample * image.strides[0] + row * image.strides[2]);
     return memory(image.outside(samples, rows), dnnl_engine(), first);
   };
   // Arguments are the operands behind the output.

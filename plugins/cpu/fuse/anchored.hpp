@@ -31,6 +31,8 @@ struct Epilogue {
 struct AnchoredRecipe {
   ImageWindow window;
   bool pools = false;
+  bool integers =
+      false;  // x and weight of eight bits, sums of 32; weight (filters, rows, columns, channels), x and y channels-last
   uint32_t x = 0, weight = 0, bias = 0;
   // Of a batch norm behind a convolution, which goes into weight and bias.
   struct Norm {
@@ -40,6 +42,10 @@ struct AnchoredRecipe {
   } norm;
   std::vector<Epilogue> epilogues;
 };
+// The window that a product of integers is, as rows of x go over an image; false if they do not, or not so that oneDNN can.
+bool read_integers(const tn_view& x, const tn_view& weight, const tn_view& y, ImageWindow& window);
+// Whether oneDNN adds products of bytes exactly here.
+bool sums_are_exact();
 bool has_anchor(const tn_graph_expression& expression);
 // Throws sdk::Error: TN_UNIMPLEMENTED for what there is no kernel for.
 AnchoredRecipe read_anchored(const tn_graph_expression& expression, const KnownKernels& kernels);
@@ -57,6 +63,7 @@ class Anchored {
     bool channels_last;
     std::array<int64_t, 4> strides;  // samples, channels, rows, columns
     int64_t channels, columns;
+    dnnl::memory::data_type type = dnnl::memory::data_type::f32;
     dnnl::memory::desc outside(int64_t samples, int64_t rows) const;
     dnnl::memory::desc inside(int64_t samples, int64_t rows) const;
   };
@@ -75,6 +82,8 @@ class Anchored {
     std::vector<dnnl::reorder> copy_others;
   };
   static Image image_of(const tn_view& view);
+  // That lies channels-last, without gaps.
+  static Image dense_image(int64_t channels, const Two& size, tn_dtype dtype);
   void cut();
   void add_pieces(int64_t begin, int64_t end);
   Primitive make(const Piece& piece);
@@ -82,6 +91,7 @@ class Anchored {
                         const dnnl::primitive_attr& attributes);
   void make_pooling(Primitive& made, const Piece& piece, const dnnl::primitive_attr& attributes);
   void execute(const Piece& piece, const tn_call& call) const;
+  void lay_out(const dnnl::memory::desc& plain, const void* weight);
 
   AnchoredRecipe recipe_;
   Image x_, y_;

@@ -12,9 +12,20 @@ using dnnl::memory;
 constexpr auto kF32 = memory::data_type::f32;
 }  // namespace
 
+void Anchored::lay_out(const memory::desc& plain, const void* weight) {
+  const OneThread one;
+  if (!packed_) packed_ = memory(weights_, dnnl_engine());
+  memory from(plain, dnnl_engine(), const_cast<void*>(weight));
+  dnnl::reorder(from, packed_).execute(dnnl_stream(), from, packed_);
+  dnnl_stream().wait();
+}
+
 void Anchored::pack(const tn_view* const* views) {
   if (recipe_.pools) return;
   const ImageWindow& w = recipe_.window;
+  if (recipe_.integers)
+    return lay_out({w.weight_sizes(), memory::data_type::s8, memory::format_tag::ohwi},
+                   data_of<const int8_t>(*views[recipe_.weight]));
   const auto values = [&](uint32_t operand) {
     return operand == 0 ? nullptr : data_of<const float>(*views[operand]);
   };
@@ -40,11 +51,7 @@ void Anchored::pack(const tn_view* const* views) {
     }
     weight = scaled.data();
   }
-  const OneThread one;
-  if (!packed_) packed_ = memory(weights_, dnnl_engine());
-  memory from(plain, dnnl_engine(), const_cast<float*>(weight));
-  dnnl::reorder(from, packed_).execute(dnnl_stream(), from, packed_);
-  dnnl_stream().wait();
+  lay_out(plain, weight);
   if (bias == nullptr && !recipe_.norm.is) return;
   if (!bias_) bias_ = memory(memory::desc({w.filters}, kF32, memory::format_tag::x), dnnl_engine());
   std::copy(shift.begin(), shift.end(), static_cast<float*>(bias_.get_data_handle()));

@@ -77,8 +77,9 @@ void Anchored::make_convolution(Primitive& made, const Piece& piece,
                                 ? memory::desc({w.filters}, kF32, memory::format_tag::x)
                                 : memory::desc();
   // All pieces read the weights as the first one wants them.
+  const auto type = recipe_.integers ? memory::data_type::s8 : kF32;
   const memory::desc weights = primitives_.empty()
-                                   ? memory::desc(w.weight_sizes(), kF32, memory::format_tag::any)
+                                   ? memory::desc(w.weight_sizes(), type, memory::format_tag::any)
                                    : weights_;
   const dnnl::convolution_forward::primitive_desc found(
       dnnl_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,

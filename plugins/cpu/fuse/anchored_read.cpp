@@ -25,6 +25,8 @@ class Reader {
       const tn_graph_node& node = expression_.nodes[i];
       if (node.kind == TN_GRAPH_ANCHOR)
         anchor(i);
+      else if (node.kind == TN_GRAPH_OP && before_ == kNone)
+        copy_ = i;
       else if (node.kind == TN_GRAPH_OP)
         epilogue(i);
     }
@@ -48,24 +50,29 @@ class Reader {
     return expression_.nodes[from].operand;
   }
   // A weight; 0 where the argument is none.
-  uint32_t constant(const tn_graph_node& node, uint32_t arg) const {
+  uint32_t constant(const tn_graph_node& node, uint32_t arg, tn_dtype dtype = TN_DTYPE_F32) const {
     if (node.inputs[arg] == TN_GRAPH_ATTRIBUTE) return 0;
     const auto found = operand(node, arg);
     if (!found || (expression_.constants >> *found & 1) == 0)
       cannot("its weights are no constants");
     const tn_view& view = *expression_.views[*found];
-    if (view.dtype != TN_DTYPE_F32 || (view.flags & TN_VIEW_CONTIGUOUS) == 0)
-      cannot("its weights are not dense f32");
+    if (view.dtype != dtype || (view.flags & TN_VIEW_CONTIGUOUS) == 0)
+      cannot("its weights are not dense, or of another dtype");
     return *found;
   }
 
   void anchor(uint32_t at) {
     const tn_graph_node& node = expression_.nodes[at];
     const std::string_view op = schema(node);
+    before_ = at;
+    if (op == TN_SCHEMA_LINEAR_INTEGER) return integers(node);
+    if (copy_ != kNone) cannot("what it reads is a copy");
     const auto x = operand(node, 0);
     const tn_view& y = *expression_.views[0];
-    if (!x || y.ndim != 4 || y.dtype != TN_DTYPE_F32 ||
-        expression_.views[*x]->dtype != TN_DTYPE_F32)
+    const bool bytes =
+        op == TN_SCHEMA_MAX_POOL && (y.dtype == TN_DTYPE_U8 || y.dtype == TN_DTYPE_I8);
+    if (!x || y.ndim != 4 || (y.dtype != TN_DTYPE_F32 && !bytes) ||
+        expression_.views[*x]->dtype != y.dtype)
       cannot("it is not of images in f32");
     recipe_.x = *x;
     std::vector<tn_value> args(node.args, node.args + node.nargs);
@@ -87,7 +94,26 @@ class Reader {
       pooling(call);
     else
       cannot("there is no kernel for it with others");
-    before_ = at;
+  }
+
+  // Its rows may be a copy of windows.
+  void integers(const tn_graph_node& node) {
+    using arg = arg::linear_integer;
+    const bool copied = copy_ != kNone && node.inputs[arg::x] == copy_;
+    if (copied) {
+      const std::string_view op = schema(expression_.nodes[copy_]);
+      if (op != TN_SCHEMA_CLONE && op != TN_SCHEMA_CONTIGUOUS) cannot("what it reads is no copy");
+    }
+    const auto x = copied ? operand(expression_.nodes[copy_], 0) : operand(node, arg::x);
+    if (!x || (copy_ != kNone && !copied)) cannot("it is not of windows");
+    recipe_.integers = true;
+    recipe_.x = *x;
+    recipe_.weight = constant(node, arg::weight, TN_DTYPE_I8);
+    if (!sums_are_exact()) cannot("the processor's sums of bytes are not exact");
+    if (!read_integers(*expression_.views[*x], *expression_.views[recipe_.weight],
+                       *expression_.views[0], recipe_.window))
+      cannot("its rows are no windows of an image");
+    check(kLeastWork);
   }
 
   void convolution(const tn_graph_node& node, const tn_call& call) {
@@ -130,6 +156,7 @@ class Reader {
   void epilogue(uint32_t at) {
     const tn_graph_node& node = expression_.nodes[at];
     const std::string_view op = schema(node);
+    if (recipe_.integers) cannot("products of integers stand alone");
     if (std::count(node.inputs, node.inputs + node.nargs, before_) != 1)
       cannot("it does not go over what the anchor gives, once");
     if (op == TN_SCHEMA_BATCH_NORM)
@@ -201,7 +228,9 @@ class Reader {
   const tn_graph_expression& expression_;
   const KnownKernels& kernels_;
   AnchoredRecipe recipe_;
-  uint32_t before_ = 0;  // the node that the next one goes over
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t before_ = kNone;  // the node that the next one goes over; none before the anchor
+  uint32_t copy_ = kNone;    // the node before the anchor
 };
 
 }  // namespace

@@ -41,8 +41,9 @@ void for_outputs(const Pooling& pool, Visit&& visit) {
       for (const Window& x : pool.windows[2]) visit(p++, z, y, x);
 }
 
-// The quick path of max_pool for f32 planes with one or two spatial dimensions and strides of 1 or
-// 2; false where it does not fit.
-bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices);
+// The quick path of max_pool for planes of f32, u8 or i8 with one or two spatial dimensions and
+// strides of 1 or 2; false where it does not fit.
+template <class T>
+bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices);
 
 }  // namespace tenon::cpu

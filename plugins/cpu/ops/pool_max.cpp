@@ -40,8 +40,12 @@ void max_pool(const tn_call& call) {
                 &values = output(call, arg::max_pool::result::values);
   int64_t* indices = data_of<int64_t>(output(call, arg::max_pool::result::indices));
   if (pool.planes == 0) return;
-  if (x.dtype == TN_DTYPE_F32 &&
-      max_pool_rows(pool, data_of<const float>(x), data_of<float>(values), indices))
+  const auto by_rows = [&]<class T>(Tag<T>) {
+    return max_pool_rows(pool, data_of<const T>(x), data_of<T>(values), indices);
+  };
+  if ((x.dtype == TN_DTYPE_F32 && by_rows(Tag<float>())) ||
+      (x.dtype == TN_DTYPE_U8 && by_rows(Tag<uint8_t>())) ||
+      (x.dtype == TN_DTYPE_I8 && by_rows(Tag<int8_t>())))
     return;
   visit_dtype<TN_MASK_REAL>(x.dtype, [&]<class T>(Tag<T>) {
     const T* from = data_of<const T>(x);

@@ -91,7 +91,22 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::cpu {
 HWY_EXPORT(max_rows);
 
-bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices) {
+// Of one plane; `room` elements from there on are readable.
+void max_plane_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x,
+                    int64_t room, float* values, int64_t* indices) {
+  HWY_DYNAMIC_DISPATCH(max_rows)(pool, stride, shift, x, room, values, indices);
+}
+// Bytes as f32, which holds them all.
+template <class T>
+void max_plane_rows(const Pooling& pool, int64_t stride, int64_t shift, const T* x, int64_t,
+                    T* values, int64_t* indices) {
+  std::vector<float> wide(x, x + pool.in_plane()), best(static_cast<size_t>(pool.out_plane()));
+  max_plane_rows(pool, stride, shift, wide.data(), pool.in_plane(), best.data(), indices);
+  for (size_t o = 0; o < best.size(); ++o) values[o] = static_cast<T>(best[o]);
+}
+
+template <class T>
+bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices) {
   const std::vector<Window>& columns = pool.windows[2];
   const int64_t out = pool.out[2];
   if (pool.in[0] != 1 || pool.out[0] != 1 || pool.dilation[1] != 1 || pool.dilation[2] != 1 ||
@@ -110,12 +125,14 @@ bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* 
       return false;
   const int64_t in = pool.in_plane(), all = pool.planes * in;
   for_planes(pool, in + pool.out_plane(), [&](int64_t plane) {
-    HWY_DYNAMIC_DISPATCH(max_rows)
-    (pool, stride, shift, x + plane * in, all - plane * in, values + plane * pool.out_plane(),
-     indices + plane * pool.out_plane());
+    max_plane_rows(pool, stride, shift, x + plane * in, all - plane * in,
+                   values + plane * pool.out_plane(), indices + plane * pool.out_plane());
   });
   return true;
 }
+template bool max_pool_rows(const Pooling&, const float*, float*, int64_t*);
+template bool max_pool_rows(const Pooling&, const uint8_t*, uint8_t*, int64_t*);
+template bool max_pool_rows(const Pooling&, const int8_t*, int8_t*, int64_t*);
 
 }  // namespace tenon::cpu
 #endif

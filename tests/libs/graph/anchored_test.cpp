@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <span>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "tenon/autograd.hpp"
@@ -208,6 +211,77 @@ TEST_F(Anchored, ThreadsRunOneProgram) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+using Function = std::function<std::vector<Tensor>(In)>;
+
+// Windows of bytes as rows times a weight, as the import of ONNX models makes them.
+Function product_of_windows(const Geometry& g, const Tensor& weight, double fill) {
+  return [=](In in) {
+    const std::array<int64_t, 6> pads{0, 0, g.padding, g.padding, g.padding, g.padding};
+    const Tensor image = g.padding == 0 ? in[0] : pad(in[0], IntList(pads), "constant", fill);
+    const int64_t samples = image.shape(0), channels = image.shape(3);
+    const int64_t row = image.shape(2) * channels, reach = (g.kernel - 1) * g.dilation + 1;
+    const int64_t down = (image.shape(1) - reach) / g.stride + 1;
+    const int64_t across = (image.shape(2) - reach) / g.stride + 1;
+    const std::array<int64_t, 6> shape{samples, down, across, g.kernel, g.kernel, channels};
+    const std::array<int64_t, 6> strides{image.shape(1) * row,  g.stride * row,
+                                         g.stride * channels,   g.dilation * row,
+                                         g.dilation * channels, 1};
+    const Tensor seen = as_strided(image, IntList(shape), IntList(strides));
+    return std::vector{linear_integer(seen.reshape({samples, down, across, -1}), weight)};
+  };
+}
+
+// Whether some line of the explanation says that a kernel of its own runs the op.
+bool stands_alone(const graph::Program& program, const std::string& op) {
+  std::istringstream lines(program.explain());
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("  kernel  ") != line.npos && line.find(" = " + op + "(") != line.npos)
+      return true;
+  return false;
+}
+
+// Sums of bytes are exact, so the bits are those of eager calls.
+TEST_F(Anchored, ProductsOfWindowsAreConvolutions) {
+  const int before = num_threads();
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    for (const DType dtype : {DType::U8, DType::I8})
+      for (const Geometry& g : kGeometries) {
+        if (g.groups != 1) continue;
+        const double least = dtype == DType::U8 ? 0 : -128;
+        const auto bytes = [](const Tensor& x, DType to, double low) {
+          return clamp(round(x), low, low + 255).to(to);
+        };
+        const Tensor weight =
+            bytes(randn({g.filters, g.kernel * g.kernel * g.channels}) * 90.0, DType::I8, -128);
+        const Tensor x = bytes(randn({g.batch, g.rows, g.columns, g.channels}) * 60.0 + least + 90,
+                               dtype, least);
+        const Function fn = product_of_windows(g, weight, least + 7);
+        const graph::Program program = graph::trace({x}, fn);
+        EXPECT_EQ(elements_of<int32_t>(program({x})[0]), elements_of<int32_t>(fn(In(&x, 1))[0]))
+            << program.explain();
+        if (__builtin_cpu_supports("avx512vnni") && g.filters % 8 == 0) {
+          EXPECT_FALSE(stands_alone(program, "linear_integer")) << program.explain();
+        }
+      }
+  }
+  set_num_threads(before);
+}
+
+// Channels-last between other nodes, with the bits of eager calls.
+TEST_F(Anchored, PoolingsOfBytes) {
+  for (const DType dtype : {DType::U8, DType::I8}) {
+    const Tensor x = (randn({2, 32, 40, 37}) * 40.0 + (dtype == DType::U8 ? 120 : 0)).to(dtype);
+    const auto fn = [](In in) {
+      return std::vector{max_pool(maximum(in[0], 3), {3, 3}, {2, 2}, {1, 1}).values + 1};
+    };
+    const graph::Program program = graph::trace({x}, fn);
+    EXPECT_FALSE(stands_alone(program, "max_pool")) << program.explain();
+    EXPECT_EQ(elements_of<uint8_t>(program({x})[0].to(DType::U8)),
+              elements_of<uint8_t>(fn(In(&x, 1))[0].to(DType::U8)));
+  }
 }
 
 // What has to stay apart: weights that are no constants, a result that others read, statistics of the batch.

@@ -15,8 +15,8 @@
 #define TN_GRAPH_OP 2u     /* an elementwise op of other nodes */
 #define TN_GRAPH_REDUCE 3u /* a reducing op over the loop's last `reduced` dimensions */
 #define TN_GRAPH_STORE 4u  /* the elements of node inputs[0] go to operand `operand`, an output */
-#define TN_GRAPH_ANCHOR \
-  5u /* an op that is more than a loop (conv, max_pool); what follows goes over its first result */
+/* An op that is more than a loop (conv, max_pool); what follows goes over its first result. An OP before it copies its first argument. */
+#define TN_GRAPH_ANCHOR 5u
 
 /* tn_graph_node.inputs: this argument is no node. */
 #define TN_GRAPH_ATTRIBUTE 0xffffffffu
