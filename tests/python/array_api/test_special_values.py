@@ -50,20 +50,20 @@ def test_complex(name, z, wanted, dtype):
 
 @pytest.mark.parametrize('dtype', ['float32', 'float64'])
 @pytest.mark.parametrize('num', [0, 1, 2, 3, 7, 100])
-def test_linspace_without_its_end_is_the_one_with_it_but_for_the_last(num, dtype):
+def test_linspace_without_endpoint_drops_the_last_of_one_more(num, dtype):
     whole = tenon.linspace(0.1, 1, num + 1, dtype=dtype)
     assert tenon.linspace(0.1, 1, num, dtype=dtype, endpoint=False).tolist() == whole[:-1].tolist()
     assert whole.dtype == getattr(tenon, dtype) and float(whole[0]) == np.dtype(dtype).type(0.1)
 
 
-def test_a_diagonal_far_outside():
+def test_a_diagonal_far_outside_the_matrix():
     for k in (10 ** 30, -10 ** 30, 7):
         assert tenon.eye(2, 3, k=k).tolist() == [[0, 0, 0], [0, 0, 0]]
     assert tenon.eye(2, 3, k=1, dtype=tenon.int8).tolist() == [[0, 1, 0], [0, 0, 1]]
     assert tenon.eye(2).dtype == tenon.float32
 
 
-def test_expand_dims_at_the_front_unless_told():
+def test_expand_dims_defaults_to_the_front():
     x = tenon.zeros((2, 3))
     assert tenon.expand_dims(x).shape == (1, 2, 3) and tenon.expand_dims(x, axis=-1).shape == (2, 3, 1)
     with pytest.raises(IndexError):
@@ -82,7 +82,7 @@ def test_a_mask_that_does_not_fit_is_an_index_out_of_range():
     assert x[..., tenon.asarray([True, False, True])].tolist() == [[0, 2], [3, 5]]
 
 
-def test_a_mask_of_nothing_picks_nothing():
+def test_an_all_false_mask_picks_nothing():
     x = tenon.reshape(tenon.arange(6), (2, 3))
     nothing = tenon.zeros((0,), dtype=tenon.bool)
     assert x[nothing].shape == (0, 3) and x[:, nothing].shape == (2, 0)

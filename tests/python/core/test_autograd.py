@@ -41,11 +41,11 @@ def accumulate(library):
     return [*seen, held.tolist(), x.grad.tolist(), x.grad.requires_grad]
 
 
-def test_a_gradient_that_is_held_grows():
+def test_a_held_gradient_keeps_accumulating():
     assert accumulate(tenon) == [[4, 8, 8], [4, 8, 8], [7, 20, 35], True]
 
 
-def test_a_gradient_that_is_held_grows_as_in_pytorch(torch):
+def test_a_held_gradient_keeps_accumulating_as_in_pytorch(torch):
     assert accumulate(tenon) == accumulate(torch)
 
 
@@ -160,7 +160,7 @@ def test_hooks():
         tenon.ones(1).register_hook(print)
 
 
-def test_an_exception_in_a_hook_comes_out_as_it_was():
+def test_an_exception_in_a_hook_propagates_unchanged():
     x = tenon.tensor(1., requires_grad=True)
     error = KeyError('mine')
 

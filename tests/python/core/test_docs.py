@@ -42,7 +42,7 @@ class Numbers(doctest.OutputChecker):
 
 
 @pytest.mark.parametrize('name', DOCS)
-def test_the_example_says_what_is_so(name):
+def test_the_examples_output_is_correct(name):
     example = doctest.DocTestParser().get_doctest(DOCS[name], {'tenon': tenon}, name, None, 0)
     assert example.examples
     report = []
@@ -65,7 +65,7 @@ def stubbed(body):
             if isinstance(entry, (ast.AnnAssign, ast.ClassDef, ast.FunctionDef))}
 
 
-def test_the_stub_names_what_is_there_and_no_more():
+def test_the_stub_names_exactly_what_exists():
     tree = ast.parse((ROOT / 'python/tenon/_core.pyi').read_text())
     names = {name for name in vars(_core) if not name.startswith('__')} - {'_best_device_reason'}
     assert names - stubbed(tree.body) == set()

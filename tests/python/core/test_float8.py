@@ -39,7 +39,7 @@ def test_numbers_in_and_out(dtype):
         x[0] = 1j
 
 
-def test_what_is_too_large():
+def test_numbers_beyond_the_range():
     large = tenon.tensor([448.0, 464.0, 465.0, float('inf'), float('nan'), -1e9])
     four, five = (large.to(dtype).to('float32').tolist() for dtype in FORMATS)
     assert four[:2] == [448.0, 448.0] and all(x != x for x in four[2:])

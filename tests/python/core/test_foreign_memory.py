@@ -60,7 +60,7 @@ def test_bools_that_are_shared_must_be_bools():
 
 
 @pytest.mark.parametrize('n', [8, 16384, 70000])
-def test_what_is_written_behind_our_back_moves_no_bounds(n):
+def test_outside_writes_to_a_mask_cannot_break_bounds(n):
     array = np.zeros(n, bool)
     mask = tenon.asarray(array)
     assert mask.data_ptr == array.ctypes.data
@@ -157,7 +157,7 @@ def test_there_are_ops_that_write():
 
 
 @pytest.mark.parametrize('name, argument, is_list', [*written_arguments()])
-def test_what_is_written_must_be_writable(name, argument, is_list):
+def test_written_arguments_must_be_writable(name, argument, is_list):
     call_writing(name, {})
     for cause, make in bad_lists():
         given = make() if is_list else make()[0]
@@ -167,7 +167,7 @@ def test_what_is_written_must_be_writable(name, argument, is_list):
         assert [x.tolist() for x in (given if is_list else [given])] == before
 
 
-def test_a_number_of_steps_must_be_writable():
+def test_the_step_count_must_be_writable():
     array = read_only(np.array(2))
     with pytest.raises(tenon.Error, match=r'\[adam_step_counted\].*read-only'):
         call_writing('adam_step_counted', {'step': tenon.from_dlpack(array)})
@@ -182,7 +182,7 @@ def test_two_arguments_may_not_be_the_same():
         call_writing('sgd_step', {'params': params, 'momenta': params})
 
 
-def test_columns_beside_each_other_are_apart():
+def test_adjacent_columns_do_not_overlap():
     base = tenon.ones(2, 6)
     call_writing('multi_scale', {'xs': [base[:, :3], base[:, 3:]]})
     assert base.tolist() == [[2.] * 6] * 2

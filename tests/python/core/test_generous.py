@@ -41,12 +41,12 @@ def test_spellings(found, wanted):
     (lambda: tenon.softmax(X, 0, d=1), "has no argument 'd'"), (lambda: tenon.add(X, X, alpha=2, beta=1), "has no argument 'alpha'"),
     (lambda: tenon.sort(X, out=X), "has no argument 'out'"),
 ])
-def test_what_nobody_knows_is_an_error(call, text):
+def test_unknown_keywords_are_errors(call, text):
     with pytest.raises(TypeError, match=text):
         call()
 
 
-def test_without_such_a_keyword_the_standard_holds():
+def test_without_such_a_keyword_the_standard_applies():
     assert isinstance(tenon.sort(X, 0), tenon.Tensor) and tenon.std(X).item() == tenon.std(X, correction=0.0).item()
 
 
@@ -62,7 +62,7 @@ def test_names_that_only_pytorch_has(found, wanted):
 
 @pytest.mark.parametrize('module, name', [(tenon, 'no_such_name'), (tenon.nn, 'Lienar'), (F, 'cnov2d'), (tenon.linalg, 'no'), (tenon, '_private'),
                                           (tenon, 'cuda')])
-def test_names_that_nobody_has(module, name):
+def test_names_that_do_not_exist(module, name):
     with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute '{name}'"):
         getattr(module, name)
     with pytest.raises(AttributeError, match=r'\[torch.jit\] is not offered here'):

@@ -12,14 +12,14 @@ def laid(*order):
 
 
 @pytest.mark.parametrize('order', [(0, 1, 2), (2, 1, 0), (0, 2, 1), (1, 0, 2)])
-def test_elementwise_results_lie_as_their_operand(order):
+def test_elementwise_results_have_their_operands_layout(order):
     x = laid(*order)
     for result in (x + x, x * 2.0, tenon.exp(x), x > 3, tenon.where(x > 3, x, 0.0), x.to(tenon.float64), x + tenon.ones(4)):
         assert result.strides == x.strides
     np.testing.assert_array_equal(np.asarray(x + tenon.ones(4)), np.asarray(x) + 1)
 
 
-def test_the_first_operand_of_the_shape_decides():
+def test_the_first_operand_with_the_shape_decides_the_layout():
     rows, columns = laid(0, 1, 2), laid(2, 1, 0)
     assert (rows + columns).strides == rows.strides and (columns + rows).strides == columns.strides
     one = tenon.ones(1, 1, 1)
@@ -49,7 +49,7 @@ def test_gradients_of_columns():
 
 @pytest.mark.parametrize('dtype', ['bool', 'uint8', 'int16', 'float32', 'float64', 'complex128'])
 @pytest.mark.parametrize('shape', [(64, 256), (130, 67), (3, 70, 40)])
-def test_transposed_copies_in_whole_tiles_and_rests(dtype, shape):
+def test_transposed_copies_in_whole_tiles_and_remainders(dtype, shape):
     values = (np.random.default_rng(1).standard_normal(shape) * 50).astype(dtype)
     x = tenon.asarray(values)
     np.testing.assert_array_equal(np.asarray(x.transpose(-1, -2).contiguous()), values.swapaxes(-1, -2))

@@ -70,7 +70,7 @@ def error(w):
 @pytest.mark.parametrize('backward', [False, True])
 @pytest.mark.parametrize('make', [circle_through_hook, circle_of_leaf, circle_through_function, circle_through_object,
                                   no_circle, error])
-def test_nothing_grows(make, backward):
+def test_memory_does_not_grow(make, backward):
     w = tenon.zeros(1000, requires_grad=True)
 
     def once():
@@ -97,7 +97,7 @@ def test_a_hook_outlives_the_object_it_was_registered_on():
     assert seen == [[1, 1]]
 
 
-def test_a_circle_that_a_graph_needs_still_works():
+def test_a_reference_cycle_that_a_graph_needs_still_works():
     seen = []
     x = tenon.ones(2, requires_grad=True)
 
@@ -114,7 +114,7 @@ def test_a_circle_that_a_graph_needs_still_works():
     assert used() <= before
 
 
-def test_a_removed_hook_lets_go():
+def test_a_removed_hook_releases_its_tensor():
     class Callable:
         def __call__(self, gradient):
             pass

@@ -68,7 +68,7 @@ def test_products_of_each_instruction_set(simd):
 
 
 @pytest.mark.parametrize('bits', [4, 8])
-def test_what_is_refused(bits):
+def test_invalid_operands_are_refused(bits):
     quantize, dequantize, linear = of(bits)
     for shape, group in [((3, 0), 8), ((0,), 8), ((), 8), ((3, 12), 8), ((3, 8), 0), ((3, 8), -8)]:
         with pytest.raises(ValueError, match=f'quantize_int{bits}'):

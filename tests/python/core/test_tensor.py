@@ -92,7 +92,7 @@ def test_buffer_keeps_the_tensor_alive():
     'a + b', 'a - b', 'a * b', 'a / b', 'a // b', 'a % b', 'a ** b', 'a @ b', 'a + 2', '2 + a', 'a - 2', '2 - a', 'a * 2.5',
     '2.5 / a', 'a / 2', '2 // a', '7 % a', '2 ** a', 'a ** 2', '-a', '+a', 'abs(-a)', 'a < b', 'a <= b', 'a > 2',
     'a >= b', 'a == b', 'a != 2', 'a == 2'])
-def test_operators_as_numpys(expression):
+def test_operators_match_numpy(expression):
     a, b = np.array([[1., 2.], [3., 4.]]), np.array([[2., 2.], [5., 1.]])
     expected = eval(expression, {'a': a, 'b': b})
     got = eval(expression, {'a': tenon.asarray(a), 'b': tenon.asarray(b)})
@@ -100,7 +100,7 @@ def test_operators_as_numpys(expression):
 
 
 @pytest.mark.parametrize('expression', ['a & b', 'a | b', 'a ^ b', 'a << b', 'a >> b', '~a', 'a & 1', '1 | a'])
-def test_bit_operators_as_numpys(expression):
+def test_bit_operators_match_numpy(expression):
     a, b = np.array([5, 6, 7]), np.array([1, 2, 3])
     got = eval(expression, {'a': tenon.asarray(a), 'b': tenon.asarray(b)})
     np.testing.assert_array_equal(got.numpy(), eval(expression, {'a': a, 'b': b}))
@@ -174,7 +174,7 @@ def test_text():
     np.array([1 + 2j, 1.5 - 3j]), np.array([[1j, 2.25], [3, 4 + 0.5j]]), np.arange(2000), np.arange(24).reshape(2, 3, 4),
     np.array([1e10, 1e-10]), np.array([True, False]), np.zeros((2, 2, 700)), np.array(3.5), np.array([[-1, 10], [100, 7]]),
     np.arange(1500) * 0.5], ids=lambda array: f'{array.dtype}{array.shape}')
-def test_text_as_numpys(array):
+def test_text_matches_numpy(array):
     x = tenon.asarray(array)
     assert str(x) == str(array)
     ours = repr(x).split(', dtype=')[0].removeprefix('tensor(').rstrip(')')
@@ -224,7 +224,7 @@ def test_iteration_and_membership():
     lambda x: tenon.exp(x), lambda x: x + 1, lambda x: x == x, lambda x: x.cumsum(0), lambda x: x.softmax(0), lambda x: tenon.sort(x),
     lambda x: tenon.stack([x, x]), lambda x: x.clone(), lambda x: x[x > 0], lambda x: tenon.unique_values(x), lambda x: x @ x,
     lambda x: x.tolist(), lambda x: bytes(x), lambda x: pickle.dumps(x)])
-def test_what_no_memory_holds_is_refused_at_once(call):
+def test_results_beyond_memory_are_refused_at_once(call):
     with pytest.raises((tenon.Error, MemoryError)):
         call(tenon.expand(tenon.ones((1, 1)), (2 ** 29, 2 ** 29)))
 

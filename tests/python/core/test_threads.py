@@ -33,7 +33,7 @@ def test_a_wrong_number_is_refused(n):
 
 
 @pytest.mark.parametrize('n', [1.5, '2', None, 2 ** 64])
-def test_what_is_no_number_is_refused(n):
+def test_values_that_are_no_number_are_refused(n):
     with pytest.raises(TypeError):
         tenon.set_num_threads(n)
 
@@ -45,7 +45,7 @@ def first_number(**env):
     return int(done.stdout), done.stderr
 
 
-def test_the_environment_says_the_first_number():
+def test_the_environment_sets_the_initial_number():
     cores = len(os.sched_getaffinity(0))
     assert first_number() == (cores, '')
     assert first_number(OMP_NUM_THREADS='5,2') == (5, '')
@@ -57,7 +57,7 @@ def test_the_environment_says_the_first_number():
 
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='this system has no fork')
-def test_a_forked_child_has_one_until_it_asks_for_more():
+def test_a_forked_child_has_one_thread_until_it_asks_for_more():
     program = '''
 import os, sys, tenon
 tenon.set_num_threads(4)

@@ -61,7 +61,7 @@ def test_the_seed_decides_the_order(num_workers):
 
 
 @pytest.mark.parametrize('num_workers', [0, 2])
-def test_what_batches_are_made_of(num_workers):
+def test_batches_follow_the_options(num_workers):
     options = dict(num_workers=num_workers)
     last = data.DataLoader(Examples(10), batch_size=4, drop_last=True, **options)
     assert order(last) == list(range(8)) and len(last) == 2
@@ -129,7 +129,7 @@ def fail_oddly():
 
 
 @pytest.mark.parametrize('num_workers', [0, 2])
-def test_errors_come_back(num_workers):
+def test_errors_in_workers_are_raised_here(num_workers):
     with pytest.raises(KeyError, match='no such image') as error:
         order(data.DataLoader(Examples(40, fail), batch_size=2, num_workers=num_workers))
     if num_workers:
@@ -141,7 +141,7 @@ def test_errors_come_back(num_workers):
     assert not children()
 
 
-def test_batches_before_an_error_arrive():
+def test_batches_before_an_error_are_delivered():
     loader = iter(data.DataLoader(Examples(40, fail), batch_size=2, num_workers=2))
     assert [next(loader)[1].tolist() for _ in range(3)] == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(KeyError):
@@ -149,7 +149,7 @@ def test_batches_before_an_error_arrive():
     assert list(loader) == [] and not children()
 
 
-def test_a_worker_that_dies_is_told():
+def test_a_worker_that_dies_is_reported():
     with pytest.raises(RuntimeError, match='worker 1 was killed by SIGKILL before it gave batch 7'):
         order(data.DataLoader(Examples(40, lambda: os.kill(os.getpid(), signal.SIGKILL)), num_workers=2))
     with pytest.raises(RuntimeError, match='worker 0 exited with code 3 before it gave batch 1|worker 1 exited with code 3'):
@@ -157,7 +157,7 @@ def test_a_worker_that_dies_is_told():
     assert not children()
 
 
-def test_a_worker_that_hangs_is_given_up():
+def test_a_worker_that_hangs_times_out():
     loader = data.DataLoader(Examples(40, lambda: time.sleep(600)), num_workers=1, timeout=0.2)
     with pytest.raises(TimeoutError, match='no batch within 0.2 s'):
         order(loader)
@@ -207,7 +207,7 @@ def test_options_are_checked(options, error, message):
 
 
 @pytest.mark.parametrize('examples', [[tenon.ones(2), None], [{'x': 1}, 2], [(1, 2), 3]])
-def test_examples_of_different_kinds_are_no_batch(examples):
+def test_examples_of_different_kinds_cannot_be_batched(examples):
     with pytest.raises(TypeError, match='in one batch'):
         data.default_collate(examples)
 
@@ -227,7 +227,7 @@ def test_without_a_seed_the_order_follows_manual_seed(num_workers):
     assert weighted[0] == weighted[1] != weighted[2]
 
 
-def test_with_a_seed_the_default_generator_stays():
+def test_a_seed_leaves_the_default_generator_unchanged():
     before = tenon.default_generator().get_state()
     list(data.DataLoader(Examples(), shuffle=True, seed=4))
     list(data.DataLoader(Examples()))
@@ -249,7 +249,7 @@ def test_workers_take_turns_at_a_stream(workers, batches):
     assert all(len(batch) == 2 for batch in whole) and not children()
 
 
-def test_a_stream_has_an_order_of_its_own():
+def test_a_stream_has_its_own_order():
     for options in dict(shuffle=True), dict(sampler=[1]), dict(batch_sampler=[[1]]):
         with pytest.raises(ValueError, match='order of its own'):
             data.DataLoader(Numbers(), **options)
@@ -260,7 +260,7 @@ def test_a_stream_has_an_order_of_its_own():
 
 
 @pytest.mark.parametrize('workers', [0, 2])
-def test_orders_without_an_end(workers):
+def test_endless_orders(workers):
     def forever():
         while True:
             yield from range(3)

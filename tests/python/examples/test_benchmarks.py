@@ -72,7 +72,7 @@ def test_ops():
     assert re.search(r'^\| sum of rows( \| \**[\d.]+(e\+\d+)?\**( µs)?){6} \| \d+%( · \d+%)? \|$', done.stdout, re.MULTILINE), done.stdout
 
 
-def test_every_op_has_its_words():
+def test_every_row_runs_on_tenon():
     script = f"""import sys; sys.path.insert(0, {str(BENCHMARKS)!r})
 from ops_rows import ROWS, Operands
 from sides import Tenon

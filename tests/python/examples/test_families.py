@@ -61,7 +61,7 @@ def test_the_table_of_figures():
 
 
 @pytest.mark.parametrize('name, option', [('char_gpt', '--batch-size'), ('dcgan', '--steps'), ('semantic_search', '--every')])
-def test_a_number_that_makes_no_sense_is_named(name, option, tmp_path):
+def test_an_invalid_number_is_named(name, option, tmp_path):
     assert f'argument {option}: must be 1 or more, not 0' in run(name, tmp_path, option, 0, code=2)
 
 

@@ -46,7 +46,7 @@ def test_weights_of_another_network_are_named(tmp_path):
         semantic_search.Encoder(tmp_path, 'cpu')
 
 
-def test_a_file_of_no_llama_is_named(tmp_path):
+def test_a_file_that_is_no_llama_is_named(tmp_path):
     (tmp_path / 'empty.gguf').write_bytes(b'GGUF' + struct.pack('<IQQ', 3, 0, 0))
     with pytest.raises(ValueError, match=r"empty\.gguf lacks '\w+.*': these are not the weights of a Llama"):
         smollm2.load(tmp_path / 'empty.gguf', 'cpu')
@@ -129,7 +129,7 @@ def llama_logits(w, meta, tokens):
     return norm(x, 'output_norm.weight') @ w['token_embd.weight'].T
 
 
-def test_greedy_text_is_the_reference_s(llama):
+def test_greedy_text_matches_the_reference(llama):
     net, tokenizer, meta = llama
     prompt, count = tokenizer.encode('The capital of France is'), 24
     found = list(smollm2.generate(net, prompt, count))

@@ -33,7 +33,7 @@ def test_gradients(name):
         assert gradgradcheck(lambda re, im: parts(function(tenon.complex(re * re, im * re), **arguments)), inputs)
 
 
-def test_real_numbers_taken_as_complex_ones():
+def test_real_numbers_treated_as_complex():
     x = tenon.tensor(np.random.default_rng(0).standard_normal(6), requires_grad=True)
     assert gradcheck(lambda x: tenon.abs(fft.fft(x)), (x,))
     tenon.real(fft.fft(x)).sum().backward()

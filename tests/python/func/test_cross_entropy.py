@@ -36,7 +36,7 @@ def test_batches_are_loops(reduction):
 
 @pytest.mark.parametrize('reduction', REDUCTIONS)
 @pytest.mark.parametrize('which', [0, 2])
-def test_tangents_are_differences(which, reduction):
+def test_tangents_match_differences(which, reduction):
     target = tenon.asarray(TARGET[0])
 
     def of(x):

@@ -47,7 +47,7 @@ CASES = {
 
 
 @pytest.mark.parametrize('name', CASES)
-def test_each_result_alone(name):
+def test_each_result_on_its_own(name):
     function, inputs = CASES[name]()
     tried = 0
     for result, value in enumerate(function(*inputs)):

@@ -32,7 +32,7 @@ def call(folder, *words):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_what_it_takes_and_gives(folder):
+def test_describing_inputs_and_results(folder):
     code, out, _ = call(folder, 'net')
     assert code == 0
     assert out.splitlines()[1:3] == ['input   input0   f32[3, 4]', 'result  result0  f32[3, 2]']

@@ -125,7 +125,7 @@ def test_refusals(fn, message):
         tenon.graph.trace(fn, tenon.ones(3, 2))
 
 
-def test_what_a_file_says_is_checked(tmp_path):
+def test_the_contents_of_a_file_are_checked(tmp_path):
     program = tenon.graph.trace(lambda x: cond(x.sum() > 0, lambda: x * 2, lambda: -x), tenon.ones(3))
     program.save(tmp_path / 'program')
     tensors = io.load(tmp_path / 'program')

@@ -64,7 +64,7 @@ def test_a_transformer_that_generates(tmp_path):
         assert same(program(tokens), block(tokens))
 
 
-def test_structures_go_in_and_come_out():
+def test_structures_are_taken_and_returned():
     def fn(batch, flag, scale):
         x, (y, z) = batch['x'], batch['rest']
         return {'sum': x + y if flag else z, 'list': [z * scale, (x,)]}
@@ -78,7 +78,7 @@ def test_structures_go_in_and_come_out():
 
 
 @pytest.mark.parametrize('size', [1, 16, 200_000])
-def test_tensors_alone_go_in_and_come_out(size):
+def test_plain_tensors_are_taken_and_returned(size):
     x, y = tenon.randn(size), tenon.randn(size)
     y.requires_grad_()
     for fn in (lambda x, y: x + y, lambda x, y: (x + y, x * y, x + y), lambda x, y: (x - y,), lambda x, y: [x, y * 2, x],
@@ -134,7 +134,7 @@ def test_what_cannot_be_recorded_is_refused(fn, message):
 OUTSIDE = tenon.zeros(3)
 
 
-def test_an_exception_of_the_function_comes_out():
+def test_an_exception_in_the_function_propagates():
     with pytest.raises(KeyError, match='mine'):
         tenon.graph.trace(lambda x: {}['mine'], tenon.ones(3))
     assert tenon.ones(3).sum().item() == 3
@@ -251,13 +251,13 @@ class TestCompile:
             assert fast(tenon.ones(3)).tolist() == [3, 3, 3]
 
     @pytest.mark.parametrize('pair', [(2, 2.0), (1, True), (0.0, -0.0), (1.0, 1 + 0j), (float('nan'), float('inf'))], ids=repr)
-    def test_numbers_that_are_equal_are_not_the_same(self, pair):
+    def test_equal_numbers_of_different_types_are_distinguished(self, pair):
         fast = tenon.compile(lambda x, k: (x * k, x.to('f32') / k))
         x = tenon.tensor([1, 2])
         for k in pair + pair:
             assert all(same(got, want) for got, want in zip(fast(x, k), (x * k, x.to('f32') / k))), k
 
-    def test_autocast_is_obeyed(self):
+    def test_autocast_is_respected(self):
         x = tenon.randn(4, 4)
         fast = tenon.compile(lambda x: x @ x)
         assert fast(x).dtype == tenon.float32
@@ -294,7 +294,7 @@ class TestCompile:
             warnings.simplefilter('error')
             assert fast(tenon.ones(2), {1, 2}).tolist() == fast(tenon.ones(2), {3, 4}).tolist() == [2, 2]
 
-    def test_old_programs_go(self):
+    def test_old_programs_are_dropped(self):
         fast = tenon.compile(lambda x: x + 1, limit=2)
         for n in 1, 2, 3, 4:
             fast(tenon.ones(n))
@@ -337,7 +337,7 @@ class TestFiles:
         (lambda g: g['inputs'].append(g['inputs'][0]), 'given twice'),
         (lambda g: g['nodes'][0]['args'].pop(), 'arguments'),
         (lambda g: g.pop('results'), 'results')])
-    def test_what_a_file_says_is_checked(self, path, change, message):
+    def test_the_contents_of_a_file_are_checked(self, path, change, message):
         self.rewritten(path, change)
         with pytest.raises(tenon.Error, match=message):
             tenon.graph.load(path)

@@ -54,7 +54,7 @@ def test_a_network():
     assert all(text in program.explain() for text in (title.strip() for title in titles))
 
 
-def test_bodies_lie_inside_their_node():
+def test_bodies_are_drawn_inside_their_node():
     def fn(x):
         return cond(x.sum() < 1, lambda: x.exp(), lambda: loop(lambda y: y.sum() > 1, lambda y: y * 0.5 - 1, x))
 

@@ -51,7 +51,7 @@ def test_rows_of_zeros_and_empty_products():
     assert tenon.linear_integer(tenon.zeros(3, 0).to('int8'), tenon.zeros(2, 0).to('int8')).tolist() == [[0, 0]] * 3
 
 
-def test_what_is_refused():
+def test_invalid_operands_are_refused():
     packed, scale = tenon.quantize_int8(tenon.ones(4, 64), 32)
     with pytest.raises(ValueError, match='a scale for each row'):
         tenon.linear_w8a8(tenon.ones(1, 64), packed, scale)

@@ -61,7 +61,7 @@ SIZES = [
 PROGRAMS = [*ELEMENTS, *SHAPES, *WRITES, *OTHERS, *SIZES]
 
 
-def test_there_are_forty():
+def test_there_are_forty_programs():
     assert len(PROGRAMS) == 40
 
 
@@ -84,7 +84,7 @@ BODIES = {
 
 @pytest.mark.parametrize('kind', BODIES)
 @pytest.mark.parametrize('at', range(len(PROGRAMS) - len(SIZES)))
-def test_refused_so_inside_bodies(at, kind):
+def test_refused_the_same_inside_bodies(at, kind):
     fn, op = PROGRAMS[at]
     with pytest.raises(tenon.Error) as refused:
         tenon.graph.trace(BODIES[kind](fn), tenon.ones(3, 2))

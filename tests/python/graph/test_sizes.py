@@ -90,7 +90,7 @@ class GPT(nn.Module):
 
 
 @pytest.mark.parametrize('own_mask', [False, True])
-def test_a_gpt_of_any_batch_and_length(own_mask):
+def test_a_gpt_with_any_batch_size_and_length(own_mask):
     net = GPT()
     program = tenon.graph.trace(lambda tokens: net(tokens, own_mask), tenon.randint((2, 5), 0, 11),
                                 dynamic={'tokens': {0: 'batch', 1: Dim('length', max=64)}})
@@ -120,7 +120,7 @@ def test_numbers_that_follow_sizes():
         program(tenon.randn(4, 5), tenon.randn(3, 6))
 
 
-def test_what_is_computed_at_once_is_so_for_good_where_no_size_meets_it():
+def test_values_that_depend_on_no_size_are_computed_once():
     table = tenon.arange(6.0)
     program = tenon.graph.trace(lambda x: x + tenon.sin(table * 2).sum() + tenon.arange(x.shape[0])[:, None], tenon.ones(3, 6),
                                 dynamic={0: {0: 'rows'}})
@@ -128,7 +128,7 @@ def test_what_is_computed_at_once_is_so_for_good_where_no_size_meets_it():
     assert same(program(tenon.ones(9, 6)), tenon.ones(9, 6) + tenon.sin(table * 2).sum() + tenon.arange(9)[:, None])
 
 
-def test_a_size_of_one_that_calls_other_ops_is_left_out():
+def test_a_size_of_one_that_calls_other_ops_is_excluded():
     def fn(x):
         return x.exp() if x.shape[0] == 1 else x.sin()
 
@@ -202,7 +202,7 @@ def test_compile_with_declared_dims():
     assert len(calls) == seen
 
 
-def test_compile_of_what_branches_on_a_size():
+def test_compiling_a_function_that_branches_on_a_size():
     fast = tenon.compile(lambda x: x.exp() if x.shape[0] > 4 else x.sin(), dynamic=True)
     with warnings.catch_warnings():
         warnings.simplefilter('error')

@@ -49,7 +49,7 @@ def test_convolutions_with_norms_and_dropout(clip):
     compare(Pictures, SETTINGS[5], [7, 7, 5, *UNSEEN[1:9]], clip)
 
 
-def test_a_gpt_of_any_batch_and_length():
+def test_a_gpt_with_any_batch_size_and_length():
     sizes = [(3, 5), (3, 5), (4, 6), *((DRAW.randint(2, 9), DRAW.randint(2, 6)) for _ in range(20))]
     declared = {0: {0: 'batch', 1: Dim('length', 2, 6)}, 1: {0: 'batch', 1: Dim('length', 2, 6)}}
     compare(Characters, SETTINGS[5], sizes, dynamic=declared, most=1)

@@ -131,11 +131,11 @@ def test_networks(kind, clip, optimizer):
     compare(kind, optimizer, clip, between=rates)
 
 
-def test_eager_steps_may_lie_between():
+def test_eager_steps_may_run_in_between():
     compare(Pictures, SETTINGS[5], eagerly=(3, 4, 7), between=rates)
 
 
-def test_groups_with_options_of_their_own():
+def test_groups_with_their_own_options():
     def two(params):
         params = list(params)
         return optim.AdamW([{'params': params[:1], 'lr': 0.1}, {'params': params[1:], 'betas': (0.8, 0.9)}], lr=0.01)
@@ -146,7 +146,7 @@ def test_groups_with_options_of_their_own():
     compare(mlp, two, between=change)
 
 
-def test_schedules_go_on_outside():
+def test_schedules_continue_outside():
     schedules = {}
 
     def go_on(training, i):
@@ -157,7 +157,7 @@ def test_schedules_go_on_outside():
     compare(mlp, SETTINGS[1], between=go_on)
 
 
-def test_choices_may_change():
+def test_options_that_choose_ops_may_change():
     def change(training, i):
         if i == 5:
             training.optimizer.param_groups[0]['weight_decay'] = 0.1
@@ -201,7 +201,7 @@ def test_the_last_batch_may_be_smaller():
     assert len(step._programs) == 2 and eager.everything() == other.everything()
 
 
-def test_gradients_die_inside_and_versions_rise():
+def test_gradients_stay_inside_and_versions_increase():
     step, training = compare(mlp, SETTINGS[0])
     assert all(x.grad is None for x in training.net.parameters())
     y = (training.net[0].weight ** 2).sum()
@@ -231,7 +231,7 @@ def test_forward_may_come_first():
         fast(*batch(1, Pictures))
 
 
-def test_structures_come_out():
+def test_structures_are_returned():
     net = mlp()
     sgd = optim.SGD(net.parameters(), 0.1)
 
@@ -339,7 +339,7 @@ class TestRefusals:
         said = self.refused(self.plain, lambda p: torch_optim.NAdam(p, 0.01))
         assert 'varies from run to run' in said and 'optimizer0.group.0.lr' in said
 
-    def test_memory_that_is_made_anew(self):
+    def test_state_that_each_step_creates_anew(self):
         assert 'keeps a new tensor as prev' in self.refused(self.plain, lambda p: torch_optim.Rprop(p, 0.01))
 
     def test_schedules(self):
@@ -374,7 +374,7 @@ class TestRefusals:
     def test_rates_in_tensors(self):
         assert 'is a Tensor' in self.refused(self.plain, lambda p: torch_optim.SGD(p, tenon.tensor(0.1)))
 
-    def test_gradients_from_before(self):
+    def test_gradients_left_from_before_the_step(self):
         net, given = mlp(), batch(1, mlp)
 
         def accumulate(x, y):
@@ -389,7 +389,7 @@ class TestRefusals:
         with pytest.raises(tenon.PreconditionError, match=r'begin with zero_grad\(\)'):
             tenon.graph.trace(accumulate, *given, training=True)
 
-    def test_an_optimizer_without_memory(self):
+    def test_an_optimizer_without_state(self):
         training = Training(mlp, SETTINGS[3])
         with pytest.raises(tenon.PreconditionError, match='no memory yet'):
             tenon.graph.trace(training.step, *batch(1, mlp), training=True)
@@ -400,7 +400,7 @@ class TestRefusals:
         with pytest.raises(Exception, match='this is a training step'):
             tenon.graph.trace(training.step, *batch(1, mlp))
 
-    def test_a_program_that_lost_its_optimizer(self):
+    def test_a_program_whose_optimizer_state_was_replaced(self):
         training, given = Training(mlp, SETTINGS[3]), batch(1, mlp)
         training.step(*given)
         program = tenon.graph.trace(training.step, *given, training=True)

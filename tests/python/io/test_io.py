@@ -34,7 +34,7 @@ def test_every_dtype_and_layout(tmp_path):
     assert io.load(str(path), device='cpu')['rank 0'].item() == 2.5
 
 
-def test_saving_replaces_at_once_or_not_at_all(tmp_path):
+def test_saving_replaces_a_file_completely_or_not_at_all(tmp_path):
     path = tmp_path / 'net'
     io.save(path, {'a': tenon.ones(3)})
     mode = path.stat().st_mode & 0o777
@@ -98,7 +98,7 @@ def test_only_regular_files_are_read_and_replaced(tmp_path):
             call(3)
 
 
-def test_as_many_dimensions_as_tensors_have(tmp_path):
+def test_tensors_with_the_most_dimensions(tmp_path):
     for ndim in (8, 9, 16):
         io.save(tmp_path / 'x', {'x': tenon.ones((1,) * ndim)})
         assert io.load(tmp_path / 'x')['x'].shape == (1,) * ndim
@@ -163,7 +163,7 @@ def test_files_without_a_header(tmp_path, raw, message):
         io.load(tmp_path / 'bad')
 
 
-def test_cut_off_files_never_load(tmp_path):
+def test_truncated_files_never_load(tmp_path):
     path = tmp_path / 'net'
     io.save(path, nn.Linear(3, 2).state_dict())
     raw = path.read_bytes()

@@ -46,7 +46,7 @@ def test_numpy_reads_what_is_written(tmp_path):
     assert io.load(path)['transposed'].tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
-def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
+def test_a_failed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / 'net.npz'
     io.save(path, {'a': tenon.ones(3)})
     for bad, error in (({'a': 3}, TypeError), ({'a': tenon.ones(1).to(tenon.bfloat16)}, TypeError), ({3: tenon.ones(1)}, TypeError)):

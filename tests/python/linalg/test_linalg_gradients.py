@@ -108,7 +108,7 @@ def test_the_pseudo_inverse_where_values_are_equal_or_absent():
         assert np.sum(np.asarray(x.grad) * v) == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-6)
 
 
-def test_only_what_is_asked_for():
+def test_only_requested_gradients():
     a = tenon.tensor(np.eye(3) * 2, requires_grad=True)
     b = tenon.ones((3, 2), dtype=tenon.float64)
     linalg.solve(a, b).sum().backward()
@@ -116,7 +116,7 @@ def test_only_what_is_asked_for():
     assert not linalg.matrix_rank(a).requires_grad
 
 
-def test_what_has_no_gradient_says_so():
+def test_ops_without_a_gradient_say_so():
     x = tenon.tensor(np.random.default_rng(0).standard_normal((4, 3)), requires_grad=True)
     with pytest.raises(tenon.UnimplementedError, match=r'linalg.qr.*reduced'):
         linalg.qr(x, mode='complete').Q.sum().backward()

@@ -64,7 +64,7 @@ def test_examples():
     assert result.failed == 0 and result.attempted >= len(STANDARD) - 4
 
 
-def test_imported_and_opened_when_it_is_needed():
+def test_imported_and_opened_on_first_use():
     # Neither import tenon nor an op of another kind may cost what LAPACK does.
     code = ('import sys, tenon\n'
             'def is_open(): return "openblas" in open("/proc/self/maps").read()\n'

@@ -116,7 +116,7 @@ def test_norms_of_sums_of_batches():
     (lambda: tenon.add_layer_norm(tenon.ones(2, 3), tenon.ones(3), (3,)), 'residual has shape (3,)'),
     (lambda: tenon.linear_backward_weight(tenon.ones(2, 3), tenon.ones(4, 3)), 'are not (…, out) and (…, in)'),
 ])
-def test_what_does_not_fit_is_named(call, words):
+def test_arguments_that_do_not_fit_are_named(call, words):
     with pytest.raises((ValueError, tenon.Error)) as caught:
         call()
     assert words in str(caught.value)

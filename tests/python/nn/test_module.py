@@ -112,7 +112,7 @@ def test_to_casts_floats_keeps_sharing_and_gradients():
             net.to(bad)
 
 
-def test_an_optimizer_goes_on_with_parameters_that_were_cast():
+def test_an_optimizer_continues_after_its_parameters_are_cast():
     net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
     frozen = net[1].bias.requires_grad_(False)
     optimizer = tenon.optim.SGD(net.parameters(), lr=0.5)
@@ -207,7 +207,7 @@ def test_containers():
         own[2]
 
 
-def test_apply_goes_inside_out():
+def test_apply_visits_inner_modules_first():
     net, seen = nn.Sequential(nn.Linear(1, 1), nn.ReLU()), []
     assert net.apply(lambda module: seen.append(type(module).__name__)) is net
     assert seen == ['Linear', 'ReLU', 'Sequential']
@@ -261,7 +261,7 @@ def test_an_error_names_the_layer():
     hook.remove()
 
 
-def test_errors_of_others_stay_as_they_are():
+def test_other_errors_stay_unchanged():
     class Odd(nn.Module):
         def forward(self, x):
             raise x

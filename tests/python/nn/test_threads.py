@@ -25,7 +25,7 @@ def train(seed, found, barrier):
         found[seed] = error
 
 
-def test_threads_train_as_one_alone_does():
+def test_threads_train_like_a_single_one():
     alone, together = {}, {}
     for seed in range(6):
         train(seed, alone, threading.Barrier(1))

@@ -30,7 +30,7 @@ def call(folder, *words):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_what_it_is(folder):
+def test_describing_a_model(folder):
     code, out, err = call(folder, 'net.onnx')
     assert code == 0, err
     assert out.splitlines()[1:3] == ['input   input0   f32[3, 4]', 'result  result0  f32[3, 2]']
@@ -54,7 +54,7 @@ def test_runs_are_timed_side_by_side(folder):
     assert 'net.onnx' in out
 
 
-def test_what_is_wrong_is_told(folder):
+def test_wrong_command_lines_are_reported(folder):
     assert call(folder)[0] == 2
     assert call(folder, 'net.onnx', '--run', 'x')[0] == 2
     assert call(folder, 'net.onnx', '--size', 'batch')[0] == 2

@@ -60,7 +60,7 @@ def f4(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype('f4')
 
 
-def test_a_branch_by_a_value(tmp_path):
+def test_a_branch_chosen_by_a_value(tmp_path):
     """Branches read weights of their own, weights and values of the graph around, and one hands on a constant."""
     then = body([node('MatMul', 'h w', 'xw'), node('Add', 'xw own', 'a'), node('Identity', 'h', 'same')], [], [('a', F, [2, 3]), ('same', F, [2, 3])], own=f4(3))
     other = body([node('Identity', 'fixed', 'b'), node('Neg', 'h', 'minus')], [], [('b', F, [2, 3]), ('minus', F, [2, 3])], fixed=f4(2, 3, seed=1))
@@ -81,7 +81,7 @@ def test_branches_of_other_shapes_are_refused(tmp_path):
         tenon.graph.trace(loaded, tenon.tensor(True), tenon.ones(2, 3))
 
 
-def test_a_branch_that_does_not_fit_fails_where_it_is_taken(tmp_path):
+def test_a_branch_that_does_not_fit_fails_only_when_taken(tmp_path):
     """Models choose by a rate that goes with a length: at one length one branch makes sense."""
     branches = [body([node('MatMul', f'x {w}', f'y{w}')], [], [(f'y{w}', F, None)]) for w in 'wv']
     model = model_of([node('If', 'c', 'y', name='rate', then_branch=branches[0], else_branch=branches[1])], [('c', B, []), ('x', F, [2, 'n'])], [('y', F, [2, 2])],
@@ -120,7 +120,7 @@ def test_a_counted_loop_is_one_node(tmp_path):
     assert 'Program(1 inputs, 2 results, 1 nodes' in repr(program)
 
 
-def test_a_loop_that_values_end(tmp_path):
+def test_a_loop_that_ends_on_a_value(tmp_path):
     nodes = [node('Add', 's s', 'next'), node('ReduceMax', 'next', 'top', keepdims=0), node('Less', 'top limit', 'on')]
     for count in 'count', '':
         model = loop_model(nodes, TURN, COUNTED_OUT[:2])
@@ -128,7 +128,7 @@ def test_a_loop_that_values_end(tmp_path):
         check(tmp_path, model, [[np.full(3, start, 'f4')] for start in (0.01, 1, 7, 100)], name='loop')
 
 
-def test_a_loop_of_as_many_turns_as_an_input_says(tmp_path):
+def test_a_loop_with_a_trip_count_from_an_input(tmp_path):
     model = loop_model([*COUNTED[:2], node('Less', 'trip two', 'on')], TURN, COUNTED_OUT[:2], 'n begins s0', ports=[('n', I64, []), ('begins', B, []), ('s0', F, [3])],
                        constants={'two': np.int64(6)})
     check(tmp_path, model, [[np.int64(n), np.bool_(begins), f4(3)] for n, begins in ((3, True), (0, True), (9, True), (4, False))], name='loop')
@@ -165,7 +165,7 @@ def test_loops_in_branches_in_loops(tmp_path):
     assert str(program).count('cond(') == 1 and str(program).count('scan(') == 2
 
 
-def test_turns_follow_a_size(tmp_path):
+def test_iterations_follow_a_size(tmp_path):
     """As exporters write a `for` over the first dimension."""
     nodes = [node('Gather', 'x trip', 'row'), node('Add', 's row', 'next'), node('Tanh', 'next', 'seen'), node('Identity', 'going', 'on')]
     model = model_of([node('Shape', 'x', 'shape'), node('Gather', 'shape zero', 'n'),

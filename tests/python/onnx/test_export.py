@@ -169,7 +169,7 @@ def test_weights_are_written_as_they_are_read(tmp_path):
     assert sum(np.prod(shape) for shape in constants.values() if len(shape) == 2) == 6 * 4 + 8 * 4
 
 
-def test_names_are_those_that_are_given(tmp_path):
+def test_given_names_are_used(tmp_path):
     tenon.onnx.export(nn.Linear(4, 3), (x(2, 4),), tmp_path / 'm.onnx', input_names=['weight'], output_names=['y'])
     graph = onnx.load(tmp_path / 'm.onnx').graph
     assert [one.name for one in graph.input] == ['weight'] and [one.name for one in graph.output] == ['y']

@@ -224,7 +224,7 @@ def test_classes_by_trees(tmp_path, classes, used, positive, how):
     check(tmp_path, [node], {'x': f(70, 5)}, results=('label', 'scores'))
 
 
-def test_trees_that_lead_nowhere(tmp_path):
+def test_trees_with_missing_nodes(tmp_path):
     attributes = trees(1, 5, 'target', 1)
     attributes['nodes_truenodeids'][0] = 77
     node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], name='bad', domain=ML, n_targets=1, **attributes)

@@ -27,7 +27,7 @@ def linear(folder, **more):
     return path, w, b
 
 
-def test_it_runs_and_tells_what_it_takes(tmp_path):
+def test_it_runs_and_describes_its_inputs(tmp_path):
     path, w, b = linear(tmp_path)
     model = tenon.onnx.load(path)
     assert model.inputs == [('x', tenon.float32, ('batch', 4))]
@@ -38,7 +38,7 @@ def test_it_runs_and_tells_what_it_takes(tmp_path):
         np.testing.assert_allclose(model(tenon.tensor(x)).numpy(), x @ w + b, rtol=1e-5)
 
 
-def test_a_program_of_it_needs_no_onnx(tmp_path):
+def test_a_traced_program_needs_no_onnx(tmp_path):
     path, w, b = linear(tmp_path)
     x = tenon.randn(2, 4)
     program = tenon.graph.trace(tenon.onnx.load(path), x)
@@ -101,7 +101,7 @@ def test_functions_of_the_model(tmp_path):
 
 
 @pytest.mark.parametrize(('count', 'calls', 'wrong'), [(1, 0, 'calls itself'), (200, 1, 'functions within functions')])
-def test_functions_without_end(tmp_path, count, calls, wrong):
+def test_endless_chains_of_functions(tmp_path, count, calls, wrong):
     functions = [helper.make_function('own', f'F{n}', ['a'], ['c'], [helper.make_node(f'F{n + calls}', ['a'], ['c'], domain='own')],
                                       [helper.make_opsetid('own', 1)]) for n in range(count)]
     model = model_of([helper.make_node('F0', ['x'], ['y'], domain='own')], [('x', TensorProto.FLOAT, [2])], [('y', TensorProto.FLOAT, [2])],
@@ -112,7 +112,7 @@ def test_functions_without_end(tmp_path, count, calls, wrong):
         tenon.onnx.load(tmp_path / 'm.onnx')
 
 
-def test_all_that_is_missing_is_told_at_once(tmp_path):
+def test_everything_missing_is_reported_at_once(tmp_path):
     nodes = [helper.make_node('Nonsense', ['x'], ['a'], name='first'), helper.make_node('Nonsense', ['a'], ['b']),
              helper.make_node('FusedGelu', ['b'], ['y'], domain='com.microsoft')]
     onnx.save(model_of(nodes, [('x', TensorProto.FLOAT, [2])], [('y', TensorProto.FLOAT, [2])]), tmp_path / 'm.onnx')

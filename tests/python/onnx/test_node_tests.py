@@ -2,7 +2,7 @@
 import node_tests
 
 
-def test_the_page_tells_what_runs():
+def test_the_page_lists_what_runs():
     passed, failed, out = node_tests.judge()
     assert not failed, '\n'.join(f'{name}: {why}' for name, why in failed.items())
     assert len(passed) >= 1685

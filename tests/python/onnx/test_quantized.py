@@ -121,7 +121,7 @@ def test_products_between_quantizers(tmp_path, columns, axis):
     assert len(np.unique(wanted)) > 50
 
 
-def test_what_quantizers_leave_is_read(tmp_path):
+def test_a_varying_scale_keeps_a_convolution_in_floats(tmp_path):
     """A scale that is not the same in each run keeps the convolution in reals."""
     nodes, weights = chain()
     nodes.insert(0, helper.make_node('ReduceMax', ['x32'], ['top'], keepdims=0))

@@ -117,7 +117,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize('op', REFUSED)
-def test_what_would_be_others_is_named(op, tmp_path):
+def test_ops_whose_nodes_would_differ_are_named(op, tmp_path):
     with pytest.raises(tenon.Error, match=f'op {op}: its nodes would follow a size that varies'):
         tenon.onnx.export(REFUSED[op], [made(1, 2, 8, 8)], tmp_path / 'm.onnx', dynamic={0: {2: 'h', 3: 'w'}})
     assert not (tmp_path / 'm.onnx').exists()

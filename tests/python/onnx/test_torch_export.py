@@ -37,7 +37,7 @@ def shapes_of(path):
     return {port.name: [d.dim_param or d.dim_value for d in port.type.tensor_type.shape.dim] for port in (*graph.input, *graph.output)}
 
 
-def test_the_line_of_every_tutorial(tmp_path):
+def test_the_usual_export_call_of_tutorials(tmp_path):
     torch.manual_seed(0)
     model, path = Net(), tmp_path / 'net.onnx'
     model.train()
@@ -143,7 +143,7 @@ def test_training_can_be_kept():
         torch.onnx.export(norm, torch.randn(4, 3), io.BytesIO(), training=torch.onnx.TrainingMode.TRAINING)
 
 
-def test_what_is_wrong_is_named():
+def test_wrong_options_are_named():
     model, x = Net().eval(), torch.randn(1, 3, 4, 4)
     with pytest.warns(UserWarning, match="dynamic_axes names 'imag'"):
         torch.onnx.export(model, x, io.BytesIO(), dynamic_axes={'imag': {0: 'n'}})

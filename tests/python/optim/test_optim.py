@@ -126,7 +126,7 @@ def test_parameters_without_gradients_and_late_ones():
     assert a.tolist() == before
 
 
-def test_groups_have_options_of_their_own():
+def test_groups_have_their_own_options():
     a, b = nn.Parameter(tenon.ones(1)), nn.Parameter(tenon.ones(1, dtype=tenon.float64))
     optimizer = optim.SGD([{'params': [a]}, {'params': b, 'lr': 0.5}], lr=0.25)
     (a + b).sum().backward()
@@ -139,7 +139,7 @@ def test_groups_have_options_of_their_own():
     assert optim.Adam([{'params': [a], 'betas': (0.5, 0.6)}]).param_groups[0]['betas'] == (0.5, 0.6)
 
 
-def test_state_goes_on_where_it_was_taken():
+def test_state_continues_where_it_was_saved():
     def make():
         tenon.manual_seed(1)
         net = nn.Linear(3, 2)
@@ -172,7 +172,7 @@ def test_state_goes_on_where_it_was_taken():
 
 
 @pytest.mark.parametrize('kind, options', [(optim.SGD, {'momentum': 0.9}), (optim.AdamW, {}), (optim.RMSprop, {}), (optim.Adagrad, {})])
-def test_state_lies_as_its_parameter(kind, options):
+def test_state_has_its_parameters_layout(kind, options):
     rng = np.random.default_rng(1)
     values, slopes = rng.standard_normal((3, 4, 5)), rng.standard_normal((3, 4, 5))
     plain, turned = nn.Parameter(tenon.asarray(values)), nn.Parameter(tenon.asarray(values.transpose(2, 0, 1).copy()).permute(1, 2, 0))
@@ -268,7 +268,7 @@ def warm_up_and_cosine(optimizer):
     return optim.SequentialLR(optimizer, parts, [2])
 
 
-def test_a_warm_up_goes_over_to_a_cosine():
+def test_a_warm_up_is_followed_by_a_cosine():
     assert rates(warm_up_and_cosine, 7, lr=0.1) == pytest.approx(
         [0.05, 0.075, 0.1, 0.08535533905932738, 0.05, 0.014644660940672627, 0])
     first, second = (optim.SGD([nn.Parameter(tenon.ones(1))], lr=lr) for lr in (0.1, 0.7))

@@ -81,7 +81,7 @@ def training(t):
     return losses, scaler.get_scale(), scaler.state_dict(), str(model[0].weight.grad.dtype).rpartition('.')[2]
 
 
-def test_training_goes_as_in_pytorch(torch):
+def test_training_matches_pytorch(torch):
     same(torch, training, tolerance=2e-2)
 
 
@@ -216,18 +216,18 @@ def wrong(t, what):
 
 
 @pytest.mark.parametrize('what', ['twice', 'two steps', 'empty state', 'half'])
-def test_what_the_scaler_refuses(torch, what):
+def test_invalid_uses_of_the_scaler(torch, what):
     same_error(torch, wrong, what)
 
 
-def test_a_scaler_goes_on_from_its_state(torch):
+def test_a_scaler_continues_from_its_state(torch):
     theirs, mine = torch.amp.GradScaler('cpu', growth_interval=7), ours.amp.GradScaler('cpu')
     mine.load_state_dict(theirs.state_dict())
     assert mine.state_dict() == theirs.state_dict()
     theirs.load_state_dict(mine.state_dict())
 
 
-def test_functions_of_ones_own_have_the_autocast_of_their_forward_pass():
+def test_custom_functions_use_the_autocast_of_their_forward_pass():
     class Product(ours.autograd.Function):
         @staticmethod
         @ours.amp.custom_fwd(device_type='cpu')
@@ -258,7 +258,7 @@ def test_functions_of_ones_own_have_the_autocast_of_their_forward_pass():
         assert plain(Context(), x.bfloat16()).dtype == ours.float32
 
 
-def test_a_backward_pass_within_the_scope_is_as_exact_as_its_forward_pass():
+def test_backward_inside_the_scope_is_as_exact_as_forward():
     x = (ours.arange(9.0).reshape(3, 3) / 7).requires_grad_()
     loss = (x @ x).sum()
     loss.backward(retain_graph=True)

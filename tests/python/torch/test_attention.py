@@ -102,7 +102,7 @@ def test_transformers(torch, batch_first):
 
 
 @pytest.mark.parametrize('norm_first', [False, True])
-def test_norms_that_are_others_or_have_hooks_are_called(norm_first):
+def test_custom_norms_and_norms_with_hooks_are_called(norm_first):
     """Not taken together with the sum before them."""
     nn = ours.nn
     layer, x = nn.TransformerEncoderLayer(WIDTH, HEADS, 12, 0.0, norm_first=norm_first), ours.randn(LENGTH, BATCH, WIDTH)

@@ -471,7 +471,7 @@ IMPORTED = set('DeviceType Mapping ProfilerActivity ProfilerConfig ProfilerEvent
 
 
 @pytest.mark.parametrize('name', ['', 'functional', 'graph', 'grad_mode', 'function'])
-def test_no_name_is_missing_in_silence(torch, name):
+def test_no_name_is_silently_missing(torch, name):
     theirs, mine = (getattr(package.autograd, name) if name else package.autograd for package in (torch, ours))
     for each in dir(theirs):
         if not each.startswith('_') and each not in IMPORTED and not hasattr(mine, each):
@@ -491,7 +491,7 @@ def hooked(t):
     return x.grad, y.grad
 
 
-def test_what_is_retained_is_what_hooks_left(torch):
+def test_the_retained_gradient_is_what_hooks_returned(torch):
     same(torch, hooked)
 
 
@@ -542,7 +542,7 @@ def test_a_retained_gradient_does_not_keep_its_tensor():
     assert x.grad.tolist() == [2]
 
 
-def test_hooks_behind_accumulation(torch):
+def test_hooks_after_accumulation(torch):
     """An optimizer in the backward pass: each parameter is stepped when its gradient is there, and the gradient is dropped."""
     def run(t):
         w, b = t.tensor([1.0, 2.0], requires_grad=True), t.tensor(0.5, requires_grad=True)
@@ -564,7 +564,7 @@ def test_hooks_behind_accumulation(torch):
     same(torch, run)
 
 
-def test_hooks_behind_accumulation_that_fail():
+def test_failing_hooks_after_accumulation():
     x = ours.ones(2, requires_grad=True)
     handle = x.register_post_accumulate_grad_hook(lambda leaf: 1 / 0)
     with pytest.raises(ZeroDivisionError):

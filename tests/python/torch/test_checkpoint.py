@@ -104,7 +104,7 @@ def test_as_in_pytorch(torch, scenario):
     same(torch, scenario)
 
 
-def test_random_numbers_are_the_same_again():
+def test_recomputation_draws_the_same_random_numbers():
     x = ours.ones(1000, requires_grad=True)
     ours.manual_seed(3)
     y = checkpoint(ours, lambda x: ours.nn.functional.dropout(x, 0.5), x)
@@ -116,7 +116,7 @@ def test_random_numbers_are_the_same_again():
     assert (after == ours.rand(1)).all()
 
 
-def test_autocast_is_the_same_again():
+def test_recomputation_uses_the_same_autocast():
     x, kinds = ours.ones(2, 2, requires_grad=True), []
 
     def product(x):
@@ -164,7 +164,7 @@ def test_memory_is_that_of_the_parts():
     y.sum().backward()
 
 
-def test_another_result_the_second_time_is_an_error():
+def test_a_different_result_on_recomputation_is_an_error():
     x, sizes = ours.ones(4, requires_grad=True), [4, 3]
     y = checkpoint(ours, lambda x: x[:sizes.pop(0)] * 2, x)
     with pytest.raises(ours.utils.checkpoint.CheckpointError, match=r'shape torch.Size\(\[4\]\), and torch.Size\(\[3\]\)'):
@@ -177,7 +177,7 @@ def wrong(t, what):
     checkpoint(t, lambda x: x.no_such_attribute, numbers(t, 2).requires_grad_())
 
 
-def test_errors_of_the_function_come_out(torch):
+def test_errors_in_the_function_propagate(torch):
     same_error(torch, wrong, 'function')
     with pytest.raises(ValueError, match='0 segments of 2 functions'):
         wrong(ours, 'segments')
@@ -215,11 +215,11 @@ def trained(net, compiled, steps=4):
 
 
 @pytest.mark.filterwarnings('error')
-def test_captured_steps_are_those_of_eager_mode():
+def test_captured_steps_equal_eager_steps():
     assert trained(Blocks(True), True)[:2] == trained(Blocks(True), False)[:2]
 
 
-def test_a_captured_step_keeps_as_little():
+def test_a_captured_step_saves_as_much_memory():
     assert trained(Blocks(True), True)[2] * 2 < trained(Blocks(False), True)[2]
 
 

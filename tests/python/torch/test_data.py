@@ -65,7 +65,7 @@ def test_convert(torch, make):
     assert plain(data_of(ours).default_convert(make())) == plain(data_of(torch).default_convert(make()))
 
 
-def test_collating_types_of_ones_own():
+def test_collating_custom_types():
     from tenon.torch.utils.data.collate import collate, default_collate_fn_map
 
     class Word(str):
@@ -136,13 +136,13 @@ def test_loaders(torch, name, workers):
 
 
 @pytest.mark.filterwarnings('ignore::UserWarning')  # PyTorch counts the processors
-def test_workers_that_end_at_different_times(torch):
+def test_workers_that_finish_at_different_times(torch):
     found = [[plain(x) for x in data_of(package).DataLoader(stream(package, 1, 9, 4), 2, num_workers=3, prefetch_factor=1)] for package in (torch, ours)]
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize('workers', [0, 2])
-def test_an_order_without_an_end(workers):
+def test_an_endless_order(workers):
     class Forever(data_of(ours).Sampler):
         def __iter__(self):
             return itertools.cycle(range(5))
@@ -199,7 +199,7 @@ def test_options_that_contradict(torch, options):
 
 
 @pytest.mark.parametrize('options', [dict(shuffle=True), dict(sampler=[1]), dict(batch_sampler=[[1]])])
-def test_streams_have_an_order_of_their_own(torch, options):
+def test_streams_have_their_own_order(torch, options):
     for package in torch, ours:
         with pytest.raises(ValueError):
             data_of(package).DataLoader(stream(package, 1), **options)
@@ -333,7 +333,7 @@ def test_datasets_add_up_and_can_be_annotated():
         list(data.ChainDataset([range(3)]))
 
 
-def test_no_name_is_missing_in_silence(torch):
+def test_no_name_is_silently_missing(torch):
     mine = data_of(ours)
     for name in data_of(torch).__all__:
         if not name.startswith('_') and not hasattr(mine, name):

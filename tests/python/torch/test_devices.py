@@ -33,7 +33,7 @@ def _loaded(device):
 
 
 @pytest.mark.parametrize('name', AWAY)
-def test_a_device_elsewhere_is_a_value(torch, name):
+def test_a_missing_device_is_a_value(torch, name):
     mine, theirs = ours.device(name), torch.device(name)
     assert (str(mine), repr(mine), mine.type, mine.index) == (str(theirs), repr(theirs), theirs.type, theirs.index)
     assert mine == ours.device(name) and hash(mine) == hash(ours.device(name)) and mine != ours.device('cpu')
@@ -53,13 +53,13 @@ def test_which_plugin_is_missing():
         ours.zeros(2, device=ours.device('meta'))
 
 
-def test_devices_that_are_there():
+def test_devices_that_exist():
     assert isinstance(ours.zeros(1).device, ours.device) and not isinstance('cpu', ours.device)
     assert ours.device('cpu') == ours.zeros(1).device and ours.device(type='cpu', index=0) == ours.device('cpu')
     with pytest.raises(tenon.Error, match='no device "gpu4"'):
         ours.device('gpu4')
 
 
-def test_the_usual_line():
+def test_the_usual_choice_of_a_device():
     device = ours.device('cuda' if ours.cuda.is_available() else 'mps' if ours.backends.mps.is_available() else 'cpu')
     assert ours.nn.Linear(2, 1).to(device)(ours.ones(1, 2, device=device)).device == device

@@ -99,7 +99,7 @@ def check(mine, theirs, what, rel=1e-9):
     assert mine.detach().reshape(-1).tolist() == pytest.approx(theirs.detach().reshape(-1).tolist(), rel=rel, abs=1e-10, nan_ok=True), what
 
 
-def test_every_name_is_there(torch):
+def test_every_name_exists(torch):
     assert [name for name in torch.distributions.__all__ if not hasattr(ours.distributions, name)] == []
 
 

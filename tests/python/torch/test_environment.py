@@ -77,7 +77,7 @@ def test_streams_and_events(cuda):
     assert begin.elapsed_time(end) >= 2 and end.query() and stream.query()
 
 
-def test_a_module_within_data_parallel(torch):
+def test_a_module_inside_data_parallel(torch):
     def run(t):
         inner = t.nn.Linear(2, 1)
         with t.no_grad():

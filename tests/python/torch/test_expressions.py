@@ -48,7 +48,7 @@ def value(t, line):
 
 
 @pytest.mark.parametrize('line', LINES)
-def test_an_expression_means_what_it_does_in_pytorch(torch, line):
+def test_an_expression_means_the_same_as_in_pytorch(torch, line):
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         theirs, mine = value(torch, line), value(ours, line)

@@ -98,7 +98,7 @@ def test_extreme_elements_keep_their_bits(torch):
         assert torch.equal(crossed(ours, torch, here).view(getattr(torch, word)), bits)
 
 
-def test_lazy_conjugates_and_negatives_arrive(torch):
+def test_lazy_conjugates_and_negatives_are_loaded(torch):
     x = torch.tensor([1 + 2j, 3 - 1j])
     assert crossed(torch, ours, x.conj()).tolist() == [1 - 2j, 3 + 1j]
     assert crossed(torch, ours, x.conj().imag).tolist() == [-2.0, 1.0]
@@ -133,7 +133,7 @@ def test_a_checkpoint_of_pytorch(torch, optimizer):
     assert same(ours.from_numpy(x.numpy())).detach().numpy() == pytest.approx(net(x).detach().numpy(), abs=1e-5)
 
 
-def test_a_module_and_its_optimizer_come_back(tmp_path):
+def test_a_module_and_its_optimizer_are_restored(tmp_path):
     net = ours.nn.Linear(3, 2)
     optimizer = ours.optim.Adam(net.parameters())
     net(ours.ones(1, 3)).sum().backward()
@@ -156,7 +156,7 @@ def test_shared_memory_stays_shared_and_is_written_once(torch, target):
     assert found['base'][500].item() == 7 and found['matrix'][5, 0].item() == 7 and found['same'] is found['base']
 
 
-def test_only_what_is_shown_is_written():
+def test_only_visible_elements_are_written():
     base = ours.zeros(1 << 20)
     assert len(written(ours, base[5:9]).getvalue()) < 2000
     left, right = base[:100:2], base[1:100:2]
@@ -170,7 +170,7 @@ def test_negative_strides_become_dense(torch):
     assert crossed(ours, torch, x).tolist() == [3, 2, 1, 0]
 
 
-def test_sharing_of_pytorch_arrives(torch):
+def test_sharing_in_pytorchs_files_is_preserved(torch):
     base = torch.arange(6.0)
     found = crossed(torch, ours, [base, base[2:], base.reshape(2, 3).T])
     found[0][2] = 9
@@ -225,7 +225,7 @@ def test_map_location(torch):
         load('cuda:77')
 
 
-def test_files_of_the_other_byte_order(torch):
+def test_files_with_the_other_byte_order(torch):
     torch.serialization.set_default_load_endianness(None)
     x = {'h': ours.tensor([1.5, -2.0]).to(ours.float16), 'f': ours.tensor([1.5, 3.0]), 'c': ours.tensor([1 + 2j]), 'b': ours.tensor([True, False])}
     source = zipfile.ZipFile(written(ours, x))
@@ -244,7 +244,7 @@ def test_files_of_the_other_byte_order(torch):
     assert plain(torch.load(file)) == plain(x)
 
 
-def test_paths_are_replaced_at_once(tmp_path):
+def test_files_are_replaced_atomically(tmp_path):
     path, link = tmp_path / 'x.pt', tmp_path / 'link.pt'
     ours.save([1], path)
     os.chmod(path, 0o640)
@@ -277,7 +277,7 @@ def test_safetensors_by_their_ending(tmp_path):
     (lambda: type('Row', (dict,), {})(), 'save a plain dict'), (lambda: pytest.importorskip('numpy').float64(1), r'float\(x\)'),
     (lambda: pytest.importorskip('numpy').zeros(2), 'from_numpy'), (lambda: len, 'tensors, numbers'),
     (lambda: {ours.ones(1): 1}, 'is a key'), (lambda: {ours.ones(1)}, 'is a key')])
-def test_what_is_not_written_says_what_to_do(make, advice):
+def test_objects_that_cannot_be_saved_say_what_to_do(make, advice):
     with pytest.raises(TypeError, match=advice):
         written(ours, make())
 
@@ -325,7 +325,7 @@ def note(*arguments):
 @pytest.mark.parametrize('protocol', range(6))
 @pytest.mark.parametrize('call', [(note, 1), (os.system, 'true'), (eval, '1'), (getattr, 'x', 'upper'), (__import__, 'os'),
                                   (OrderedDict.fromkeys, 'ab'), (bytes, 5), (list, 'ab'), (dict,), (Counter.update, Counter())])
-def test_nothing_of_a_file_runs(protocol, call):
+def test_nothing_in_a_file_runs(protocol, call):
     with pytest.raises(pickle.UnpicklingError):
         ours.load(archive(pickle.dumps({'a': Runs(*call)}, protocol)))
     assert not ran

@@ -32,7 +32,7 @@ def test_ops_without_a_rule_are_named():
 
 
 @pytest.mark.parametrize('part', range(4))
-def test_tangents_are_pytorchs(torch, part):
+def test_tangents_match_pytorchs(torch, part):
     """Two samples of each entry of op_db and dtype."""
     import forward
     judge = forward.Tangents(2)
@@ -58,7 +58,7 @@ def test_levels_nest():
     assert forward_ad.unpack_dual(first).tangent is None
 
 
-def test_dual_tensors_by_pytorchs_rules(torch):
+def test_dual_tensors_follow_pytorchs_rules(torch):
     for library in (torch, ours):
         fw = library.autograd.forward_ad
         x, v = library.ones(2), library.arange(2.0)

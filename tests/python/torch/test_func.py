@@ -210,7 +210,7 @@ def test_modules(torch, name):
     same(torch, CALLS[name])
 
 
-def test_the_module_keeps_its_own():
+def test_the_module_keeps_its_own_parameters():
     net = network(ours, tied=True)
     before = dict(net.named_parameters())
     with pytest.raises(RuntimeError):
@@ -235,7 +235,7 @@ def test_batch_norms_without_statistics(torch):
     same(torch, run)
 
 
-def test_no_name_is_missing_in_silence(torch):
+def test_no_name_is_silently_missing(torch):
     for name in torch.func.__all__:
         if not hasattr(ours.func, name):
             with pytest.raises(AttributeError, match='not offered'):

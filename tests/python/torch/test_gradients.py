@@ -40,7 +40,7 @@ def test_window_of_istft():
 @pytest.mark.parametrize(('name', 'arguments', 'narrow', 'wide'), [
     ('logsumexp', (0,), 'complex64', 'complex128'), ('logcumsumexp', (0,), 'float32', 'float64'),
     ('renorm', (math.inf, 1, 0.5), 'complex64', 'complex128')])
-def test_single_precision_keeps_the_digits(torch, name, arguments, narrow, wide):
+def test_single_precision_keeps_its_digits(torch, name, arguments, narrow, wide):
     torch.manual_seed(0)
     x = (torch.randn(5, 4, dtype=getattr(torch, narrow)) * 5).requires_grad_()
     double = x.detach().to(getattr(torch, wide)).requires_grad_()

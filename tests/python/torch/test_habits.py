@@ -68,7 +68,7 @@ def test_habits(torch, run):
 
 
 @pytest.mark.parametrize('key', [np.array(['a']), np.array([None]), b'ab', np.zeros((2, 2), dtype=[('a', 'f4')]), np.array([0.5])], ids=repr)
-def test_what_is_no_index_is_refused(key):
+def test_keys_that_are_no_index_are_refused(key):
     x = ours.arange(4)
     with pytest.raises((TypeError, ValueError), match='index'):
         x[key]
@@ -92,21 +92,21 @@ def test_losses_of_two_shapes_warn(torch, loss):
             getattr(package.nn.functional, loss)(package.ones(3, 1), package.zeros(3, 1))
 
 
-def test_arrays_of_several_shapes_are_no_tensor():
+def test_arrays_of_different_shapes_make_no_tensor():
     with pytest.raises(ValueError, match='shape'):
         ours.tensor([np.zeros(2), np.zeros(3)])
 
 
 @pytest.mark.parametrize('run', [
     lambda: ours.special.hermite_polynomial_he(ours.ones(1), 2**62), lambda: ours.special.chebyshev_polynomial_w(ours.ones(1), 10**9)])
-def test_a_degree_without_end_is_refused(run):
+def test_an_endless_degree_is_refused(run):
     with pytest.raises(ValueError, match='degree'):
         run()
 
 
 @pytest.mark.parametrize('run', [
     lambda: ours.can_cast(1, ours.int32), lambda: ours.randn(3, dtype='sum'), lambda: ours.ones(2).mul_(np.ones(2)), lambda: ours.manual_seed(0.5)])
-def test_what_is_no_dtype_or_number_is_named(run):
+def test_arguments_that_are_no_dtype_or_number_are_named(run):
     with pytest.raises(TypeError, match='dtype|Tensor|integer'):
         run()
 

@@ -37,7 +37,7 @@ def close(got, wanted, tolerance):
 @pytest.mark.parametrize('reverse', [False, True])
 @pytest.mark.parametrize('sizes', SIZES, ids=str)
 @pytest.mark.parametrize('dtype, tolerance', [('float32', 2e-5), ('float64', 1e-11)])
-def test_one_direction_is_that_of_a_layer(torch, sizes, reverse, dtype, tolerance):
+def test_one_direction_matches_that_of_a_layer(torch, sizes, reverse, dtype, tolerance):
     *given, lstm = drawn(torch, sizes, getattr(torch, dtype))
     given = [each.requires_grad_() for each in given]
     y, (h_n, c_n) = lstm(given[0], tuple(given[1:]))

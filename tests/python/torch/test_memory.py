@@ -89,7 +89,7 @@ def test_tensors_become_others(torch, run):
     same(torch, run)
 
 
-def test_history_goes_on(torch):
+def test_history_continues(torch):
     y, shape, asks = recorded(ours)
     assert y.shape == (3, 1) and shape == (3, 1) and asks
     w = ours.ones(3, requires_grad=True)
@@ -107,7 +107,7 @@ def test_refused_in_both(torch, run):
             run(package)
 
 
-def test_what_would_be_lost_is_refused():
+def test_assignments_that_would_lose_history_are_refused():
     x = ours.ones(2, requires_grad=True)
     y = x * 2
     with pytest.raises(RuntimeError, match='a result keeps its elements'):
@@ -125,7 +125,7 @@ def test_what_would_be_lost_is_refused():
         ours.vmap(lambda row: setattr(x, 'data', row))(ours.ones(2, 2))
 
 
-def test_what_was_there_is_freed():
+def test_replaced_memory_is_freed():
     x, y = ours.ones(1000), ours.zeros(1000)
     view = x.data
     gone = weakref.ref(view)

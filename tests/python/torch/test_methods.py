@@ -26,7 +26,7 @@ def test_the_table_names_each_method_once():
     assert len(NAMES) == len(set(NAMES)) and not set(NAMES) & set(NOT_OFFERED)
 
 
-def test_each_method_can_be_had_and_tells_what_it_does():
+def test_each_method_exists_and_has_a_docstring():
     for name in NAMES:
         method = getattr(tenon.Tensor, name)
         assert method is vars(tenon.Tensor)[name], name  # no stand-in any longer
@@ -49,7 +49,7 @@ def run(code):
     return done.stdout.split()
 
 
-def test_tenon_alone_imports_nothing_of_it_until_it_is_asked():
+def test_tenon_imports_it_only_on_demand():
     assert run('''
 import sys, tenon
 seen = lambda: print('tenon.torch' in sys.modules)
@@ -63,7 +63,7 @@ seen()
 ''') == ['False', 'False', 'True']
 
 
-def test_training_with_tenon_alone_imports_nothing_of_it():
+def test_training_with_plain_tenon_does_not_import_it():
     assert run('''
 import sys, tenon
 from tenon import nn, optim
@@ -125,7 +125,7 @@ def plain(value):
 
 
 @pytest.mark.parametrize('name', CALLS)
-def test_methods_give_what_pytorchs_give(torch, name):
+def test_methods_return_the_same_as_pytorchs(torch, name):
     data = [[1.0, 5.0, 2.0], [7.0, 2.0, 3.0]]
     assert plain(CALLS[name](ours.tensor(data))) == plain(CALLS[name](torch.tensor(data)))
 
@@ -173,7 +173,7 @@ def test_operands_of_a_tensor_without_history_get_their_gradients(torch, name):
     lambda x: x.add_(x.new_ones(2, 2, 3)), lambda x: x.long().div_(2), lambda x: x.addcmul_(x.cfloat(), x), lambda x: x.requires_grad_().resize_(6),
     lambda x: x.requires_grad_().clamp_min_(2), lambda x: x.requires_grad_().exponential_(), lambda x: x.exponential_(-1),
     lambda x: x.bernoulli_(2.0), lambda x: x.random_(3, 3), lambda x: (x.requires_grad_() * 1).apply_(abs)])
-def test_what_may_not_be_written_in_place_is_refused(wrong):
+def test_invalid_in_place_writes_are_refused(wrong):
     with pytest.raises((RuntimeError, TypeError)):
         wrong(ours.tensor([[1.0, 5.0, 2.0], [7.0, 2.0, 3.0]]))
 

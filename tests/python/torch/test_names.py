@@ -33,7 +33,7 @@ def test_every_function_is_offered_or_refused_by_name(torch, namespace):
 
 
 @pytest.mark.parametrize('namespace', NAMESPACES)
-def test_what_is_refused_is_not_offered(namespace):
+def test_absent_names_are_not_offered(namespace):
     from tenon.torch import _absent
     module = importlib.import_module('tenon.torch' + ('.' + namespace if namespace else ''))
     both = [name for name in _absent._WHY.get(namespace, ()) if hasattr(module, name)]
@@ -92,7 +92,7 @@ def test_sizes():
     assert isinstance(ours.zeros(2).shape, ours.Size) and size[0] == 2 and not isinstance([2], ours.Size)
 
 
-def test_memory_of_others(tmp_path):
+def test_memory_of_other_objects(tmp_path):
     memory = bytearray(b'\0\0\x80?' * 3)
     x = ours.frombuffer(memory, dtype=ours.float32, count=2, offset=4)
     x[0] = 2.0
@@ -150,7 +150,7 @@ SPELLINGS = {
 
 @pytest.mark.filterwarnings('ignore:.*deprecated')
 @pytest.mark.parametrize('name', SPELLINGS)
-def test_seldom_spellings(torch, name):
+def test_rare_spellings(torch, name):
     torch.manual_seed(0)
     x = torch.randn(3, 5)
     wanted, found = SPELLINGS[name](torch, x), SPELLINGS[name](ours, ours.tensor(x.numpy()))

@@ -14,7 +14,7 @@ from scenarios import same, same_error
 init = tenon.torch.nn.init
 
 
-def test_functions_take_what_pytorchs_take(torch):
+def test_functions_take_pytorchs_arguments(torch):
     functions = {name: value for name, value in vars(torch.nn.init).items() if name[0] != '_' and inspect.isfunction(value)}
     assert len(functions) > 25
     for name, value in functions.items():
@@ -33,7 +33,7 @@ EXACT = {
 
 
 @pytest.mark.parametrize('name', EXACT)
-def test_what_is_not_random(torch, name):
+def test_initialisers_without_randomness(torch, name):
     same(torch, lambda t: EXACT[name](t.nn.init, t.full((4, 3), 7.0)))
 
 

@@ -41,7 +41,7 @@ def data(torch):
     return torch.tensor([[1.0, 2.0], [-3.0, 0.5]])
 
 
-def test_methods_are_all_there(torch):
+def test_all_methods_exist(torch):
     theirs = {name for name in dir(torch.nn.Module) if name[0] != '_'}
     absent = {name for name in theirs if not hasattr(tenon.torch.nn.Module, name)}
     assert absent == {'T_destination', 'call_super_init', 'dump_patches'}  # a type variable and two switches
@@ -432,7 +432,7 @@ def test_lazy(torch, name):
     same(torch, LAZY[name])
 
 
-def test_a_lazy_module_that_has_its_shapes_is_as_fast_as_any():
+def test_an_initialised_lazy_module_has_no_hooks_left():
     m = tenon.torch.nn.LazyLinear(2)
     assert m._hooked
     m(tenon.torch.ones(1, 3))
@@ -444,7 +444,7 @@ def test_lazy_errors(torch, name):
     same_error(torch, LAZY_ERRORS[name])
 
 
-def test_a_forgotten_init_is_no_error():
+def test_a_late_super_init_is_no_error():
     """PyTorch refuses attributes before Module.__init__(); here nothing must run first, and a later call changes nothing."""
     t = tenon.torch
 
@@ -465,7 +465,7 @@ def test_what_is_not_offered_says_what_to_use():
     assert tenon.torch.nn.SyncBatchNorm.convert_sync_batchnorm(m) is m
 
 
-def test_what_a_load_says_prints_alike(torch):
+def test_the_result_of_a_load_prints_alike(torch):
     def texts(t):
         net = t.nn.Linear(2, 1)
         return repr(net.load_state_dict(net.state_dict())), repr(net.load_state_dict({'weight': net.weight.detach(), 'more': t.ones(1)}, strict=False))

@@ -33,7 +33,7 @@ def test_all_entries_of_module_db_pass(torch):
     assert sum(verdict['passed'] for verdict in verdicts.values()) > 5000
 
 
-def test_every_class_is_offered_or_said_not_to_be(torch, nn):
+def test_every_class_is_offered_or_listed_as_missing(torch, nn):
     there = classes(torch)
     assert len(there) > 160
     absent = {name for name in there if not hasattr(nn, name)}
@@ -48,7 +48,7 @@ def arguments(kind):
     return [(each.name, getattr(each.default, '__name__', each.default), each.kind) for each in found]  # functions by their names
 
 
-def test_constructors_take_what_pytorchs_take(torch, nn):
+def test_constructors_take_pytorchs_arguments(torch, nn):
     checked = 0
     for name, kind in classes(torch).items():
         if issubclass(kind, torch.nn.Module) and hasattr(nn, name) and name not in FREE:
@@ -184,7 +184,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(('name', 'given'), WRONG)
-def test_wrong_arguments_are_errors_of_pytorchs_kind(torch, nn, name, given):
+def test_wrong_arguments_raise_pytorchs_type_of_error(torch, nn, name, given):
     with pytest.raises(Exception) as theirs:
         getattr(torch.nn, name)(*given)
     with pytest.raises(Exception) as ours:

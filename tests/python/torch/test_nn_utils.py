@@ -44,7 +44,7 @@ def trained(torch, module, x=None):
     return [y, {name: p.grad for name, p in module.named_parameters()}]
 
 
-def test_functions_take_what_pytorchs_take(torch):
+def test_functions_take_pytorchs_arguments(torch):
     for theirs, ours in zip(utils(torch), utils(tenon.torch)):
         for name, value in vars(theirs).items():
             if name[0] != '_' and inspect.isfunction(value) and value.__module__.startswith('torch.nn.utils'):
@@ -145,7 +145,7 @@ def test_parametrize_errors(torch, name):
     same_error(torch, lambda namespace: PARAMETRIZE_ERRORS[name](namespace, utils(namespace)[2]))
 
 
-def test_a_copy_loses_its_parametrisations_alone():
+def test_removing_parametrisations_from_a_copy_leaves_the_original():
     t, parametrize = tenon.torch, utils(tenon.torch)[2]
     m = parametrized(t, 0)
     other = copy.deepcopy(m)
@@ -334,7 +334,7 @@ def test_pruning_by_mask_importance_and_at_random(torch):
         same(torch, scenario)
 
 
-def test_a_pruning_method_of_ones_own(torch):
+def test_a_custom_pruning_method(torch):
     def run(torch):
         prune = utils(torch)[3]
 

@@ -122,7 +122,7 @@ def test_the_state_of_an_own_step_is_kept_as_it_is(torch):
 
 
 @pytest.mark.parametrize('name, options', OPTIMIZERS)
-def test_states_go_both_ways(torch, name, options):
+def test_states_load_in_both_directions(torch, name, options):
     one, other = Twins(torch), Twins(torch)
     optimizers = [make(one, name, options), make(other, name, options)]
     for step in range(10):
@@ -296,7 +296,7 @@ def test_averages_of_weights(torch, strategy, epochs):
         assert found[:len(found) // 2] == pytest.approx(found[len(found) // 2:], rel=1e-4, abs=1e-5)
 
 
-def test_ones_own_optimizer_and_schedule():
+def test_a_custom_optimizer_and_schedule():
     class Signs(ours.optim.Optimizer):
         def __init__(self, params, lr):
             super().__init__(params, dict(lr=lr))

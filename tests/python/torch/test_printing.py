@@ -126,7 +126,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize('name', PROGRAMS)
-def test_who_imports_decides(name):
+def test_the_importing_program_decides_how_tensors_print(name):
     program, wanted = PROGRAMS[name]
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == wanted

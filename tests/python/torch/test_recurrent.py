@@ -83,7 +83,7 @@ def test_packing(torch, lengths):
         check_close(a, b, 0, f'tensor {i}')
 
 
-def test_dropout_lies_between_layers_in_training():
+def test_dropout_applies_between_layers_in_training():
     with pytest.warns(UserWarning, match='between layers'):
         ours.nn.LSTM(2, 3, dropout=0.5)
     net = ours.nn.GRU(2, 3, 2, dropout=0.5)

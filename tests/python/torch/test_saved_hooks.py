@@ -8,7 +8,7 @@ import tenon.torch as ours
 from tenon.torch.autograd.graph import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 
-def test_hooks_see_what_pytorchs_see(torch):
+def test_hooks_see_the_same_as_in_pytorch(torch):
     def counts(library):
         packed, unpacked = [], []
 
@@ -30,7 +30,7 @@ def test_hooks_see_what_pytorchs_see(torch):
     assert mine[1] == theirs[1] and mine[2:] == pytest.approx(theirs[2:])
 
 
-def test_anything_may_be_packed_and_goes_with_the_graph():
+def test_anything_may_be_packed_and_is_freed_with_the_graph():
     class Box:
         def __init__(self, x):
             self.x = x
@@ -51,7 +51,7 @@ def test_anything_may_be_packed_and_goes_with_the_graph():
     assert all(box() is None for box in boxes)
 
 
-def test_the_innermost_hooks_have_their_way():
+def test_the_innermost_hooks_win():
     seen = []
     x = ours.tensor([1.0], requires_grad=True)
     with saved_tensors_hooks(lambda x: seen.append('outer') or x, lambda x: x):

@@ -54,7 +54,7 @@ def outcome(call, args, kwargs):
 
 
 @pytest.mark.parametrize('name', SHORT)
-def test_the_short_way_gives_what_the_function_gives(name):
+def test_the_shortcut_equals_the_function(name):
     """All pairs of operands, a third where two are not enough."""
     short, every, compared = function(name), list(operands()), 0
     calls = [((x,), {}) for x in every] + [((x, y), {}) for x in every for y in every] + [((x,), {'dim': d}) for x in every for d in (0, -1, 1, 9, True)]

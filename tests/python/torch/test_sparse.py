@@ -145,7 +145,7 @@ def test_errors(torch, name):
         ERRORS[name](ours)
 
 
-def test_what_pytorch_does_not_compute_of_compressed_ones():
+def test_functions_of_compressed_tensors_that_pytorch_lacks():
     for make in csr, csc:
         x, values = make(ours), [1, 2, 3, 4]
         assert (x / 2).values().tolist() == [v / 2 for v in values] and (-x).values().tolist() == [-v for v in values]
@@ -153,7 +153,7 @@ def test_what_pytorch_does_not_compute_of_compressed_ones():
         assert ours.allclose(ours.sqrt(x).to_dense(), x.to_dense().sqrt()) and ours.sum(x).item() == 10
 
 
-def test_a_leaf_of_its_own(torch):
+def test_a_sparse_leaf(torch):
     def run(t):
         x = coo(t, grad=True)
         (t.sparse.mm(x, dense(t, 4, 2)) ** 2).sum().backward()
@@ -161,7 +161,7 @@ def test_a_leaf_of_its_own(torch):
     same(torch, run)
 
 
-def test_what_has_no_way():
+def test_functions_without_sparse_support():
     with pytest.raises(TypeError, match=r'\[cumsum\] has no way with sparse tensors: use to_dense\(\)'):
         ours.cumsum(coo(ours), 0)
     with pytest.raises(AttributeError, match='a sparse tensor has no'):
@@ -187,7 +187,7 @@ def test_a_graph_network_learns(torch):
     same(torch, run)
 
 
-def test_types_of_a_program_compute_themselves(torch):
+def test_custom_types_override_functions(torch):
     """PyTorch's protocol for types of one's own."""
     def run(t):
         class Scaled:

@@ -28,7 +28,7 @@ def test_topk(torch, dtype, largest):
 
 @pytest.mark.parametrize('reduce', ['prod', 'amax', 'amin', 'mean'])
 @pytest.mark.parametrize('include_self', [True, False])
-def test_all_comes_to_few_places(torch, reduce, include_self):
+def test_many_elements_reduce_into_few_places(torch, reduce, include_self):
     """A hundred thousand elements for one place of five: no round for each."""
     generator = torch.Generator().manual_seed(3)
     src, index = 1 + torch.randn(100_000, generator=generator, dtype=torch.float64) / 1000, torch.full((100_000,), 3)

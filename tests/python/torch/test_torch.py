@@ -21,7 +21,7 @@ def namespace():
     return tenon.torch
 
 
-def test_the_entries_that_pass_still_do(torch):
+def test_passing_entries_still_pass(torch):
     if importlib.util.find_spec('expecttest') is None:
         pytest.fail('expecttest is missing beside PyTorch: benchmarks/peers/install installs it')
     _, verdicts = op_db.judge_all(op_db.passing(), samples=1)
@@ -50,7 +50,7 @@ def numbers(value):
 
 
 @pytest.mark.parametrize('name', sorted(path.name for path in SCRIPTS.glob('*.py')))
-def test_a_script_computes_what_it_does_in_pytorch(torch, name):
+def test_a_script_computes_the_same_as_in_pytorch(torch, name):
     theirs, mine = run_script(name, 'torch'), run_script(name, 'tenon.torch')
     assert len(theirs[0]) >= 10
     assert numbers(mine) == pytest.approx(numbers(theirs), abs=1e-4)
@@ -66,7 +66,7 @@ def test_where_meanings_agree_it_is_the_same_object(ours):
     assert ours.exp is tenon.exp and ours.nn.Module is tenon.nn.Module
 
 
-def test_results_are_pytorchs(ours):
+def test_results_match_pytorchs(ours):
     x = ours.tensor([[1.0, 5.0], [7.0, 2.0]])
     values, indices = ours.max(x, 1)
     assert values.tolist() == [5, 7] and indices.tolist() == [1, 0]
@@ -97,7 +97,7 @@ def test_what_is_not_offered_says_what_to_use(ours):
     assert not hasattr(ours, 'jit')
 
 
-def test_every_public_name_can_be_had(ours):
+def test_every_public_name_exists(ours):
     for module in (ours, ours.nn, ours.nn.functional, ours.nn.init, ours.linalg, ours.special, ours.fft, ours.optim, ours.utils.data):
         for name in dir(module):
             assert getattr(module, name) is not None or name in ('newaxis', '__spec__', '__cached__', '__file__', '__doc__'), name
@@ -136,7 +136,7 @@ def test_saving(ours, tmp_path):
         ours.save(net, tmp_path / 'whole.pt')
 
 
-def test_it_is_light():
+def test_importing_it_is_cheap():
     """By what importing it does, which no other work on the machine changes: calls (13,000 are 20 ms) and modules."""
     code = """import sys, tenon
 names, calls = set(sys.modules), 0

@@ -257,7 +257,7 @@ def test_beside_pytorch(torch, name):
         same(torch, SCENARIOS[name])
 
 
-def test_a_rule_of_its_own_is_called():
+def test_a_custom_rule_is_called():
     called.clear()
     SCENARIOS['own rule'](ours)
     assert called == [3]
@@ -277,7 +277,7 @@ def test_refusals(function, message):
     assert ours.vmap(lambda v: v * 2)(rows(ours)).tolist() == (rows(ours) * 2).tolist()
 
 
-def test_an_entry_prints_as_one():
+def test_an_entry_prints_as_entries_of_a_batch():
     seen = []
     ours.vmap(lambda v: seen.append((repr(v), str(v))) or v)(rows(ours))
     assert all(text.startswith('entries of a batch(tensor([[1.') for text in seen[0])
@@ -300,7 +300,7 @@ def test_draws():
     ours.vmap(lambda v: ours.nn.functional.dropout(v, 0.5, False))(x)  # nothing is drawn
 
 
-def test_nothing_stays_when_it_has_ended():
+def test_nothing_remains_after_the_vmap():
     def count():
         gc.collect()
         return sum(type(x) is _vmap.Level for x in gc.get_objects())
@@ -312,7 +312,7 @@ def test_nothing_stays_when_it_has_ended():
     assert ours.allclose(x.grad, (2 * (2 * rows(ours)).exp()))
 
 
-def test_threads_have_levels_of_their_own():
+def test_threads_have_their_own_levels():
     inside, go = threading.Event(), threading.Event()
     found = []
 

@@ -39,7 +39,7 @@ def test_each_is_refused_with_a_reason():
     assert not [line for line, error in errors.items() if error is None or not str(error) or isinstance(error, tenon.InternalError)]
 
 
-def test_each_error_is_of_pytorchs_kind(torch, monkeypatch):
+def test_each_error_has_pytorchs_type(torch, monkeypatch):
     # torch.compile, wherever it ran before in this process, turned the checks of distributions off.
     monkeypatch.setattr(torch.distributions.Distribution, '_validate_args', True)
     others = {}
