@@ -11,7 +11,7 @@ from ._core import (bool, uint8, uint16, uint32, uint64, int8, int16, int32, int
                     complex64, complex128, float8_e4m3fn, float8_e5m2)
 from ._errors import (AlreadyExistsError, CancelledError, DataLossError, DeviceLostError, DtypeError, Error, FileNotFoundError, InternalError,
                       InvalidArgumentError, IoError, NotFoundError, OutOfMemoryError, OutOfRangeError,
-                      PeerLostError, PreconditionError, TimeoutError, UnimplementedError)
+                      PeerLostError, PreconditionError, TimeoutError, UnimplementedError, UnsupportedDtypeError)
 from ._creation import (arange, asarray, empty, empty_like, from_dlpack, full, ones, ones_like, rand, randn, tensor,
                         zeros, zeros_like)
 from ._devices import explain, fallback, placement, synchronize

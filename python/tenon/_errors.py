@@ -17,6 +17,10 @@ class DtypeError(Error, TypeError):
     """A dtype that the function does not accept."""
 
 
+class UnsupportedDtypeError(InvalidArgumentError, NotImplementedError):
+    """A dtype that the function has no meaning for, or does not compute in."""
+
+
 class OutOfRangeError(Error, IndexError, ValueError):
     """An index or a dimension outside its range."""
 

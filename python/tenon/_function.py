@@ -240,7 +240,7 @@ class _Call:
                      for g, shape in zip(given, self.shapes)]
         got = self.backward(self.ctx, *given)
         got = (got,) if got is None or isinstance(got, Tensor) else tuple(got)
-        if len(got) == self.count:
+        if len(got) == self.count or len(got) > self.count and all(g is None for g in got[self.count:]):
             return [got[i] for i in self.where]
         if len(got) == len(self.where):
             return got

@@ -95,7 +95,9 @@ def clone(self, *, memory_format=None):
 
 def contiguous(self, memory_format=None):
     """A contiguous tensor with the same elements, itself if it is contiguous; row-major by default."""
-    return _contiguous(self) if memory_format is None else _laid_out(self, memory_format)
+    if memory_format is not None:
+        return _laid_out(self, memory_format)
+    return self if _is_contiguous(self) else _contiguous(self)
 
 
 def is_contiguous(self, memory_format=None):
@@ -261,6 +263,10 @@ def __iter__(self):
     return map(functools.partial(ops['select'], self, 0), range(self.shape[0]))
 
 
+def __reversed__(self):
+    return ops['flip'](self, 0) if self.ndim else self
+
+
 def __contains__(self, value):
     found = self == value
     return isinstance(found, Tensor) and bool(ops['any'](found))
@@ -365,11 +371,12 @@ def dim(self):
 
 
 for _function in (to, to_device, cpu, clone, contiguous, is_contiguous, backward, requires_grad_, copy, numpy, __array__, __dlpack__, __dlpack_device__, copy_, fill_, zero_,
-                  uniform_, normal_, register_hook, __iter__, __contains__, __deepcopy__, __copy__, __reduce__, numel, dim):
+                  uniform_, normal_, register_hook, __iter__, __reversed__, __contains__, __deepcopy__, __copy__, __reduce__, numel, dim):
     setattr(Tensor, _function.__name__, _function)
 for _function in (size, data_ptr):
     setattr(Tensor, _function.__name__, property(_function))
 setattr(Tensor, 'data', property(get_data, set_data))
+setattr(Tensor, '_version', property(lambda self: self.version, doc='How often the memory of the tensor was written to in place.'))
 
 # NumPy leaves operators to ours, whose error names tenon.asarray.
 setattr(Tensor, '__array_ufunc__', None)

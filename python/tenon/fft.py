@@ -8,7 +8,7 @@ gradients of any order.
 Raises TypeError for arguments of other types, `tenon.InvalidArgumentError` or ValueError for dtypes, sizes and norms that do not fit,
 and `tenon.OutOfRangeError` (an IndexError) for an axis that does not exist.
 """
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, UnsupportedDtypeError
 from ._generous import others
 from . import _core
 from ._array_api.dtypes import kind_of
@@ -32,7 +32,7 @@ def _checked(x, name, dtypes=_ALL):
         _check(x, f'fft.{name}')
     dtype = x.dtype
     if dtype not in dtypes:
-        raise InvalidArgumentError(f'[fft.{name}] x has dtype {dtype}; {", ".join(map(str, dtypes))} are possible: cast it first')
+        raise UnsupportedDtypeError(f'[fft.{name}] x has dtype {dtype}; {", ".join(map(str, dtypes))} are possible: cast it first')
     return _place(x, _COMPLEX[dtype], None) if dtypes is _ALL and dtype in _COMPLEX else x
 
 

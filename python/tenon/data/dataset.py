@@ -80,6 +80,10 @@ def check_index(index, size):
     return index + size if index < 0 else index
 
 
+class _UnequalRows(ValueError, AssertionError):
+    """Tensors of one dataset with different numbers of rows; PyTorch asserts that they are equal."""
+
+
 class TensorDataset(Dataset):
     """The rows of tensors that all have the same number of rows.
 
@@ -95,8 +99,8 @@ class TensorDataset(Dataset):
             if not isinstance(x, Tensor):
                 raise TypeError(f'[TensorDataset] wants Tensors, not {type(x).__name__}: use tenon.asarray(...)')
             if x.ndim == 0 or x.shape[0] != tensors[0].shape[0]:
-                raise ValueError('[TensorDataset] tensors with different numbers of rows: '
-                                 + ', '.join(str(x.shape) for x in tensors))
+                raise _UnequalRows('[TensorDataset] tensors with different numbers of rows: '
+                                   + ', '.join(str(x.shape) for x in tensors))
         self.tensors = tuple(x.detach() for x in tensors)
 
     def __len__(self):

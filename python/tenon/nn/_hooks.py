@@ -3,13 +3,14 @@ import itertools
 import types
 
 from .._core import Tensor, ops
+from .._methods import HookHandle
 from ..autograd import Function, is_grad_enabled
 from ._tree import Tree
 
 _NONE = types.MappingProxyType({})
 
 
-class RemovableHandle:
+class RemovableHandle(HookHandle):
     """Returned when a hook is registered; `remove()` removes the hook, and so does leaving its scope."""
 
     _numbers = itertools.count()
@@ -26,18 +27,34 @@ class RemovableHandle:
         """Removes the hook; a second call does nothing."""
         self._hooks.pop(self.id, None)
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, *_):
-        self.remove()
+EVERYWHERE = {kind: {} for kind in ('_forward_hooks', '_forward_pre_hooks', '_backward_hooks', '_backward_pre_hooks')}  # hooks of all modules
+_OPTIONS: dict[int, frozenset[str]] = {}  # number of such a hook: what it was registered with
+
+
+class _HandleEverywhere(RemovableHandle):
+    def remove(self):
+        super().remove()
+        _note_everywhere()
+
+
+def _note_everywhere():
+    Hooks._hooked = Hooks._hooked_with_options = any(EVERYWHERE.values())
+
+
+def register_everywhere(kind, hook, **options):
+    """Adds a hook that every module calls, before those of its own."""
+    handle = _HandleEverywhere(EVERYWHERE[kind], hook)
+    _OPTIONS[handle.id] = frozenset(name for name, on in options.items() if on)
+    _note_everywhere()
+    return handle
 
 
 def _as_tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
-class _Passing(Function):
+class BackwardHookFunction(Function):
     """Passes tensors through, and their gradients through a function."""
 
     @staticmethod
@@ -69,7 +86,7 @@ def _through(seen, values):
         changed = seen(tuple(whole))
         return [changed[i] for i in at]
     passed = list(values)
-    for i, x in zip(at, _Passing.apply(spread, *(values[i] for i in at)) if at else ()):
+    for i, x in zip(at, BackwardHookFunction.apply(spread, *(values[i] for i in at)) if at else ()):
         passed[i] = x
     return tuple(passed), bool(at)
 
@@ -93,7 +110,7 @@ class _BackwardCall:
         return type(result)(*values) if hasattr(result, '_fields') else type(result)(values)
 
     def _at_outputs(self, gradients):
-        for hook in list(self.module._backward_pre_hooks.values()):
+        for _, hook in self.module._hooks_of('_backward_pre_hooks'):
             gradients = self._changed(gradients, hook(self.module, gradients))
         self.of_outputs = gradients
         if not self.inputs_recorded:
@@ -101,7 +118,7 @@ class _BackwardCall:
         return gradients
 
     def _at_inputs(self, gradients):
-        for hook in list(self.module._backward_hooks.values()):
+        for _, hook in self.module._hooks_of('_backward_hooks'):
             gradients = self._changed(gradients, hook(self.module, gradients, self.of_outputs))
         return gradients
 
@@ -138,13 +155,20 @@ class Hooks(Tree):
         return handle
 
     def _note_hooks(self):
-        """Sets the two flags."""
+        """Sets the two flags; those of the class are left to hooks of all modules."""
         forward, backward = {**self._forward_hooks, **self._forward_pre_hooks}, self._backward_hooks or self._backward_pre_hooks
-        object.__setattr__(self, '_hooked', bool(forward or backward))
-        object.__setattr__(self, '_hooked_with_options', bool(backward or forward.keys() & self._hook_options.keys()))
+        for flag, on in (('_hooked', forward or backward), ('_hooked_with_options', backward or forward.keys() & self._hook_options.keys())):
+            if on:
+                object.__setattr__(self, flag, True)
+            else:
+                self.__dict__.pop(flag, None)
 
     def _has(self, number, option):
-        return option in self._hook_options.get(number, ())
+        return option in (self._hook_options.get(number) or _OPTIONS.get(number, ()))
+
+    def _hooks_of(self, kind):
+        """Hooks of a kind with their numbers, first those of all modules."""
+        return [*EVERYWHERE[kind].items(), *getattr(self, kind).items()]
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
         """Calls hook(module, args, output) after forward; what it returns, if not None, replaces the output.
@@ -197,17 +221,17 @@ class Hooks(Tree):
         try:
             return self._with_hooks(args, kwargs, called)
         except Exception:
-            for number, hook in list(self._forward_hooks.items()):
+            for number, hook in self._hooks_of('_forward_hooks'):
                 if self._has(number, 'always_call') and number not in called:
                     self._after(number, hook, args, kwargs, None)
             raise
 
     def _with_hooks(self, args, kwargs, called):
-        for number, hook in list(self._forward_pre_hooks.items()):
+        for number, hook in self._hooks_of('_forward_pre_hooks'):
             args, kwargs = self._before(number, hook, args, kwargs)
-        backward = _BackwardCall(self) if self._backward_hooks or self._backward_pre_hooks else None
+        backward = _BackwardCall(self) if self._hooks_of('_backward_hooks') or self._hooks_of('_backward_pre_hooks') else None
         result = self.forward(*(backward.inputs(args) if backward else args), **kwargs)
-        for number, hook in list(self._forward_hooks.items()):
+        for number, hook in self._hooks_of('_forward_hooks'):
             called.add(number)
             changed = self._after(number, hook, args, kwargs, result)
             result = result if changed is None else changed

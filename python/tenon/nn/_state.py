@@ -37,7 +37,7 @@ class Saving(Hooks):
         """
         if destination is None:
             destination = OrderedDict()
-            destination._metadata = {}  # pyright: ignore[reportAttributeAccessIssue]
+            destination._metadata = OrderedDict()  # pyright: ignore[reportAttributeAccessIssue]
         about, versions = {'version': self._version}, getattr(destination, '_metadata', None)
         if versions is not None:
             versions[prefix[:-1]] = about

@@ -2,7 +2,7 @@
 import tenon
 from .. import _steps
 from .._core import Tensor
-from .._errors import DtypeError
+from .._errors import DtypeError, InvalidArgumentError
 from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks, too
 from ._state import Saving
 from .parameter import Buffer, Parameter
@@ -100,7 +100,7 @@ class Module(Saving):
     def train(self, mode=True):
         """Switches layers that behave differently during training, such as Dropout; returns the module."""
         if not isinstance(mode, bool):
-            raise TypeError(f'[train] mode is True or False, not {type(mode).__name__}')
+            raise InvalidArgumentError(f'[train] mode is True or False, not {type(mode).__name__}')
         self._set('training', mode)
         for part in self.children():
             part.train(mode)

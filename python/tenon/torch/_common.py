@@ -7,7 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, ops, promote_types
 from .._creation import _place
-from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError
+from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
 from ..autograd import GRAD
 
 values_indices = namedtuple('values_indices', 'values indices')
@@ -172,6 +172,11 @@ def floating(x):
     return x if rank(x.dtype) >= 2 else _place(x, defaults.dtype, None)
 
 
+def apart(found, x):
+    """What was made of x in memory of its own, a copy if it is a view of x."""
+    return ops['clone'](found) if found.data_ptr is not None and found.data_ptr == x.data_ptr else found
+
+
 def check(x, name='tenon.torch'):
     if not isinstance(x, Tensor):
         raise TypeError(f'[{name}] needs a Tensor, not {type(x).__name__}')
@@ -212,7 +217,7 @@ def in_double(function):
     def call(input, *, out=None):
         x = floating(input)
         if rank(x.dtype) == 3:
-            raise InvalidArgumentError(f'[{call.__name__}] is not defined for complex numbers')
+            raise UnsupportedDtypeError(f'[{call.__name__}] is not defined for complex numbers')
         return into(out, cast(function(cast(x, _core.float64)), x.dtype))
     call.__name__ = call.__qualname__ = function.__name__.strip('_')
     call.__doc__ = function.__doc__

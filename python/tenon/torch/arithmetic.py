@@ -3,7 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
-from .._errors import DtypeError, InvalidArgumentError
+from .._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
 from ._common import Tensor, cast, check, differentiated, into, number_dtype, promoted, rank, result_type, somewhere, to_tensors
 from ._shortcuts import short
 
@@ -114,7 +114,7 @@ def fmod(input, other, *, out=None):
     if type(other) not in (int, float) or rank(check(input).dtype) != 2:
         input, other = to_tensors(check(input), other)
     if rank(input.dtype) == 3:
-        raise InvalidArgumentError('[fmod] is not defined for complex numbers')
+        raise UnsupportedDtypeError('[fmod] is not defined for complex numbers')
     if rank(input.dtype) < 2:
         return into(out, input - div(input, other, rounding_mode='trunc') * other)
     return into(out, ops['remainder'](input, ops['copysign'](other, input)))  # which has the divisor's sign
@@ -141,7 +141,7 @@ def _nan_aware(name):
     def call(input, other, *, out=None):
         input, other = to_tensors(check(input), check(other))
         if rank(input.dtype) == 3:
-            raise InvalidArgumentError(f'[{call.__name__}] is not defined for complex numbers')
+            raise UnsupportedDtypeError(f'[{call.__name__}] is not defined for complex numbers')
         if rank(input.dtype) < 2:
             return into(out, op(input, other))
         if differentiated(input, other):  # equal operands share the gradient
@@ -217,7 +217,7 @@ def heaviside(input, values, *, out=None):
 def _integers(name, input, other):
     input, other = to_tensors(check(input), check(other))
     if rank(input.dtype) != 1:
-        raise InvalidArgumentError(f'[{name}] needs integers, not {input.dtype}')
+        raise UnsupportedDtypeError(f'[{name}] needs integers, not {input.dtype}')
     return input, other
 
 
@@ -276,7 +276,7 @@ def clamp(input, min=None, max=None, *, out=None):
     if min is None and max is None:
         raise InvalidArgumentError('[clamp] needs min or max')
     if rank(check(input).dtype) == 3:
-        raise InvalidArgumentError('[clamp] is not defined for complex numbers')
+        raise UnsupportedDtypeError('[clamp] is not defined for complex numbers')
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         if rank(input.dtype) < 2:
             input = cast(input, result_type(input, *(each for each in (min, max) if each is not None)))

@@ -89,10 +89,14 @@ def as_tensor(data, dtype=None, device=None):
     return _asarray(data, dtype=_dtype_of(data, dtype), device=_device_for(data, device))
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """A tensor of obj that shares its memory if possible; copy=True always copies, copy=False raises if it would have to."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """A tensor of obj that shares its memory if possible; copy=True always copies, copy=False raises if it would have to. Gradients flow
+    to a tensor unless requires_grad=False.
+    """
     x = _asarray(obj, dtype=_dtype_of(obj, dtype), device=_device_for(obj, device), copy=copy)
-    return x.requires_grad_() if requires_grad else x.detach()
+    if requires_grad is False:
+        return x.detach()
+    return x.requires_grad_() if requires_grad and not x.requires_grad else x
 
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
@@ -253,7 +257,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         raise InvalidArgumentError(f'[arange] from {start} to {end} by {step}')
     dtype = dtype or (out.dtype if out is not None else None)
     if dtype is None:
-        dtype = defaults.dtype if any(isinstance(each, float) for each in (start, end, step)) else _core.int64
+        floating = any(isinstance(each, float) or isinstance(each, Tensor) and rank(each.dtype) == 2 for each in (start, end, step))
+        dtype = defaults.dtype if floating else _core.int64
     count = math.ceil((end - start) / step)
     if rank(dtype) < 2:
         start, step = int(start), int(step)

@@ -3,7 +3,7 @@ import math
 
 from .. import _core, no_grad
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import UnsupportedDtypeError
 from ..autograd import Function
 from ._common import cast, into, rank, somewhere, to_tensors
 
@@ -95,7 +95,7 @@ def _function(name, upper, doc):
         a, x = to_tensors(input, other)
         dtype = a.dtype
         if rank(dtype) != 2:
-            raise InvalidArgumentError(f'[{name}] needs floating numbers, not {dtype}')
+            raise UnsupportedDtypeError(f'[{name}] needs floating numbers, not {dtype}')
         shape = (a + x).shape
         a, x = (ops['expand'](cast(each, _core.float64), shape) for each in (a, x))
         return into(out, cast(_Integral.apply(a, x, upper), dtype))

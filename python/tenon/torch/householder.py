@@ -1,7 +1,7 @@
 """QR decompositions in LAPACK's form: reflections I - tau v vᴴ with the columns v below the diagonal."""
 
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import InvalidArgumentError, UnsupportedDtypeError
 from ._common import check, full, into, rank, returned
 from .shape import adjoint
 
@@ -11,7 +11,7 @@ _Geqrf = returned('geqrf', 'a tau')
 def geqrf(input, *, out=None):
     """(a, tau): R in and above the diagonal of a, reflections below it."""
     if check(input).ndim < 2 or rank(input.dtype) < 2:
-        raise InvalidArgumentError(f'[geqrf] needs floating or complex matrices, not {input.dtype} of shape {input.shape}')
+        raise UnsupportedDtypeError(f'[geqrf] needs floating or complex matrices, not {input.dtype} of shape {input.shape}')
     lead, (m, n) = input.shape[:-2], input.shape[-2:]
     rest, taus, rows, below = input, [], [], []
     for j in range(min(m, n)):

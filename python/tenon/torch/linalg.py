@@ -5,7 +5,7 @@ from typing import Any
 from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import InvalidArgumentError, UnsupportedDtypeError
 from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, returned, somewhere
 from ._shortcuts import numpys
 from .shape import adjoint, diagonal as _diagonal
@@ -30,7 +30,7 @@ def _matrices(name, A):
     if check(A).ndim < 2:
         raise InvalidArgumentError(f'[linalg.{name}] needs matrices, not shape {A.shape}')
     if rank(A.dtype) < 2 or A.dtype not in (_core.float32, _core.float64, _core.complex64, _core.complex128):
-        raise InvalidArgumentError(f'[linalg.{name}] needs float32, float64, complex64 or complex128, not {A.dtype}')
+        raise UnsupportedDtypeError(f'[linalg.{name}] needs float32, float64, complex64 or complex128, not {A.dtype}')
     return A
 
 
@@ -227,7 +227,7 @@ def vector_norm(x, ord: Any = 2, dim=None, keepdim=False, *, dtype=None, out=Non
     """(Σ |x|^ord)^(1/ord) over dimensions, by default over all elements; ±∞ and 0 as limits."""
     x = cast(check(x), dtype)
     if rank(x.dtype) < 2:
-        raise InvalidArgumentError(f'[linalg.vector_norm] needs floating or complex numbers, not {x.dtype}')
+        raise UnsupportedDtypeError(f'[linalg.vector_norm] needs floating or complex numbers, not {x.dtype}')
     if isinstance(ord, (bool, str, complex)):
         raise TypeError(f'[linalg.vector_norm] ord must be a real number, not {ord!r}')
     dims = dims_of(dim, x.ndim)
@@ -253,7 +253,7 @@ def matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     if len(dim) != 2 or A.ndim < 2:
         raise InvalidArgumentError(f'[linalg.matrix_norm] needs two dims, not {tuple(dim)}, of a tensor of rank {A.ndim}')
     if rank(A.dtype) < 2:
-        raise InvalidArgumentError(f'[linalg.matrix_norm] needs floating or complex numbers, not {A.dtype}')
+        raise UnsupportedDtypeError(f'[linalg.matrix_norm] needs floating or complex numbers, not {A.dtype}')
     dims = dims_of(tuple(dim), A.ndim)
     if ord == 'fro':
         return vector_norm(A, 2, dims, keepdim, out=out)

@@ -1,6 +1,6 @@
 """Decompositions of low rank by random projection (Halko, Martinsson and Tropp 2011, algorithms 4.4 and 5.1)."""
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import InvalidArgumentError, UnsupportedDtypeError
 from ._common import check, rank
 from .linalg import qr, svd
 from .shape import adjoint
@@ -21,7 +21,7 @@ def _range(A, q, niter):
 def svd_lowrank(A, q=6, niter=2, M=None):
     """(U, S, V): approximately the q largest singular values of A - M and their vectors; V as columns."""
     if check(A).ndim < 2 or rank(A.dtype) < 2:
-        raise InvalidArgumentError(f'[svd_lowrank] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
+        raise UnsupportedDtypeError(f'[svd_lowrank] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
     if not 0 <= q <= min(A.shape[-2:]):
         raise InvalidArgumentError(f'[svd_lowrank] q {q} must be 0 to {min(A.shape[-2:])}')
     A = A if M is None else A - M
@@ -36,7 +36,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 def pca_lowrank(A, q=None, center=True, niter=2):
     """(U, S, V) of the rows of A minus their mean: V are the q principal directions."""
     if check(A).ndim < 2 or rank(A.dtype) < 2:
-        raise InvalidArgumentError(f'[pca_lowrank] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
+        raise UnsupportedDtypeError(f'[pca_lowrank] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
     q = min(6, *A.shape[-2:]) if q is None else q
     if niter < 0:
         raise InvalidArgumentError(f'[pca_lowrank] niter {niter} must not be negative')

@@ -2,7 +2,7 @@
 
 from .. import _core
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import InvalidArgumentError, UnsupportedDtypeError
 from ._common import arange, cast, check, full, into, rank, returned, somewhere
 from .linalg import solve_triangular
 from .shape import adjoint
@@ -30,7 +30,7 @@ def _size(x):
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """(LU, pivots, info): L below the diagonal, U on and above it; row i was exchanged with row pivots[i], counted from 1."""
     if check(A).ndim < 2 or rank(A.dtype) < 2:
-        raise InvalidArgumentError(f'[linalg.lu_factor] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
+        raise UnsupportedDtypeError(f'[linalg.lu_factor] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
     lead, (m, n) = A.shape[:-2], A.shape[-2:]
     k, rest, pivots, top = min(m, n), A, [], []
     info = full(lead, 0, A, _core.int32)

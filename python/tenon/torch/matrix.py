@@ -4,7 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import InvalidArgumentError, UnsupportedDtypeError
 from ._common import Tensor, arange, autocasting, cast, check, differentiated, dims_of, into, promoted, rank
 from ._shortcuts import short
 from .arithmetic import add
@@ -227,7 +227,7 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     if check(x1).ndim < 2 or check(x2).ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise InvalidArgumentError(f'[cdist] shapes {x1.shape} and {x2.shape}: (…, n, d) and (…, m, d) are needed')
     if rank(x1.dtype) != 2 or rank(x2.dtype) != 2:
-        raise InvalidArgumentError(f'[cdist] needs floating numbers, not {x1.dtype} and {x2.dtype}')
+        raise UnsupportedDtypeError(f'[cdist] needs floating numbers, not {x1.dtype} and {x2.dtype}')
     if p < 0:
         raise InvalidArgumentError(f'[cdist] p {p} must not be negative')
     x1, x2 = promoted(x1, x2)

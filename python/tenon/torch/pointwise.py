@@ -4,7 +4,7 @@ from builtins import abs as builtin_abs
 
 from .. import _core
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
 from ._common import Tensor, cast, check, differentiated, floating, into, rank, returned, unary
 from ._shortcuts import short
 
@@ -28,7 +28,7 @@ negative, fix, conj_physical = neg, trunc, ops['conj']
 def sign(input, *, out=None):
     """-1, 0 or 1; for real numbers only."""
     if rank(check(input).dtype) == 3:
-        raise InvalidArgumentError('[sign] is not defined for complex numbers: use sgn')
+        raise UnsupportedDtypeError('[sign] is not defined for complex numbers: use sgn')
     return into(out, ops['sign'](input))
 
 
@@ -78,7 +78,7 @@ def real(input):
 def imag(input):
     """The imaginary part of complex numbers."""
     if rank(check(input).dtype) < 3:
-        raise InvalidArgumentError('[imag] needs complex numbers')
+        raise DtypeError('[imag] needs complex numbers')
     return ops['imag'](input)
 
 
@@ -106,7 +106,7 @@ def round(input, *, decimals=0, out=None):
 def frac(input):
     """input - trunc(input)."""
     if rank(check(input).dtype) != 2:
-        raise InvalidArgumentError('[frac] needs floating numbers')
+        raise UnsupportedDtypeError('[frac] needs floating numbers')
     return input - ops['trunc'](input)
 
 
@@ -124,7 +124,7 @@ def rad2deg(input):
 
 def _real(x, name):
     if rank(check(x).dtype) == 3:
-        raise InvalidArgumentError(f'[{name}] is not defined for complex numbers')
+        raise UnsupportedDtypeError(f'[{name}] is not defined for complex numbers')
     return floating(x)
 
 
@@ -169,7 +169,7 @@ def isneginf(input):
 
 def _real_compare(x, value):
     if rank(check(x).dtype) == 3:
-        raise InvalidArgumentError('[isposinf] is not defined for complex numbers')
+        raise UnsupportedDtypeError('[isposinf] is not defined for complex numbers')
     return x == value if rank(x.dtype) == 2 else ops['full'](x.shape, False, _core.bool, x.device)
 
 
@@ -183,7 +183,7 @@ def isreal(input):
 def frexp(input, *, out=None):
     """(mantissa, exponent) with |mantissa| in [0.5, 1) and input = mantissa · 2^exponent."""
     if rank(check(input).dtype) != 2:
-        raise InvalidArgumentError('[frexp] needs floating numbers')
+        raise UnsupportedDtypeError('[frexp] needs floating numbers')
     plain = ops['isfinite'](input) & (input != 0)
     size = _where(plain, ops['abs'](input.detach()), 1)
     exponent = ops['floor'](ops['log2'](size)) + 1
@@ -204,14 +204,14 @@ def _scaled(x, exponent):
 def view_as_real(input):
     """Complex numbers as pairs of real ones, (…, 2)."""
     if rank(check(input).dtype) != 3:
-        raise InvalidArgumentError('[view_as_real] needs complex numbers')
+        raise DtypeError('[view_as_real] needs complex numbers')
     return ops['stack']([ops['real'](input), ops['imag'](input)], -1)
 
 
 def view_as_complex(input):
     """Pairs of real numbers, (…, 2), as complex ones."""
     if rank(check(input).dtype) != 2 or not input.ndim or input.shape[-1] != 2:
-        raise InvalidArgumentError('[view_as_complex] needs floating numbers of shape (…, 2)')
+        raise UnsupportedDtypeError('[view_as_complex] needs floating numbers of shape (…, 2)')
     return ops['complex'](ops['select'](input, -1, 0), ops['select'](input, -1, 1))
 
 

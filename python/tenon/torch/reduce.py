@@ -5,7 +5,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
-from .._errors import InvalidArgumentError, OutOfRangeError
+from .._errors import InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
 from ._common import (Tensor, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
                       returned)
 from ._shortcuts import short
@@ -37,7 +37,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """sum() with NaN counted as 0."""
     if rank(check(input).dtype) == 3:
-        raise InvalidArgumentError('[nansum] is not defined for complex numbers')
+        raise UnsupportedDtypeError('[nansum] is not defined for complex numbers')
     x = input if rank(input.dtype) < 2 else ops['nan_to_num'](input, 0.0, math.inf, -math.inf)
     return sum(x, dim, keepdim, dtype=dtype, out=out)
 
@@ -55,7 +55,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean over dimensions of floating or complex numbers."""
     x = cast(check(input), dtype)
     if rank(x.dtype) < 2:
-        raise InvalidArgumentError(f'[mean] needs floating or complex numbers, not {x.dtype}: give dtype=')
+        raise UnsupportedDtypeError(f'[mean] needs floating or complex numbers, not {x.dtype}: give dtype=')
     return into(out, _over(ops['mean'], x, dim, keepdim))
 
 
@@ -63,7 +63,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """mean() of the elements that are not NaN."""
     x = cast(check(input), dtype)
     if rank(x.dtype) != 2:
-        raise InvalidArgumentError(f'[nanmean] needs floating numbers, not {x.dtype}')
+        raise UnsupportedDtypeError(f'[nanmean] needs floating numbers, not {x.dtype}')
     return into(out, nansum(x, dim, keepdim) / sum(x == x, dim, keepdim))  # how many are not NaN
 
 
@@ -71,7 +71,7 @@ def _filled(x, dims, name):
     if not x.size and (not dims or builtins.any(x.shape[d] == 0 for d in dims)):
         raise OutOfRangeError(f'[{name}] over no elements has no result: shape {x.shape}')
     if rank(x.dtype) == 3:
-        raise InvalidArgumentError(f'[{name}] is not defined for complex numbers')
+        raise UnsupportedDtypeError(f'[{name}] is not defined for complex numbers')
 
 
 @short
@@ -169,7 +169,7 @@ def count_nonzero(input, dim=None):
 
 def _spread(op, input, dim, unbiased, correction, keepdim, name):
     if rank(check(input).dtype) < 2:
-        raise InvalidArgumentError(f'[{name}] needs floating or complex numbers, not {input.dtype}')
+        raise UnsupportedDtypeError(f'[{name}] needs floating or complex numbers, not {input.dtype}')
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:
@@ -288,7 +288,7 @@ def logcumsumexp(input, dim, *, out=None):
     """The logarithm of the cumulative sums of exp(x) along a dimension."""
     x = check(input)
     if rank(x.dtype) < 2:
-        raise InvalidArgumentError('[logcumsumexp] needs floating numbers')
+        raise UnsupportedDtypeError('[logcumsumexp] needs floating numbers')
     dim = dim_of(dim, x.ndim)
     if not x.ndim or not x.size:
         return into(out, ops['clone'](x))
@@ -316,7 +316,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n < 0:
         raise InvalidArgumentError(f'[diff] n is {n}, must not be negative')
     if not n:
-        return into(out, x)
+        return into(out, ops['clone'](x))
     parts = []
     for part in (prepend, x, append):
         if part is not None:
@@ -434,6 +434,6 @@ def log_softmax(input, dim, dtype=None, *, out=None):
 def _normal(name, x, dim, dtype):
     x = cast(check(x), dtype)
     if rank(x.dtype) != 2:
-        raise InvalidArgumentError(f'[{name}] needs floating numbers, not {x.dtype}')
+        raise UnsupportedDtypeError(f'[{name}] needs floating numbers, not {x.dtype}')
     dim = dim_of(dim, x.ndim)
     return ops[name](x, dim) if x.ndim else ops['reshape'](ops[name](at_least_1d(x), 0), ())

@@ -125,10 +125,10 @@ def broadcast_shapes(*shapes):
 
 
 def broadcast_tensors(*tensors):
-    """Views of all tensors in their common shape."""
+    """Views of all tensors in their common shape, those of that shape themselves."""
     tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     shape = broadcast_shapes(*(x.shape for x in tensors))
-    return tuple(ops['expand'](x, shape) for x in tensors)
+    return tuple(x if x.shape == shape else ops['expand'](x, shape) for x in tensors)
 
 
 def broadcast_to(input, size):
@@ -189,21 +189,26 @@ def flip(input, dims):
     """Elements in reversed order along dimensions."""
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     dims = dims_of(dims, check(input).ndim) if dims else ()
-    return ops['flip'](input, dims) if dims else ops['clone'](input)
+    return _flipped(input, dims)
+
+
+def _flipped(x, dims):
+    """A copy, where the op gives a view: what is written to it must not reach x."""
+    return ops['clone'](ops['flip'](x, dims) if dims else x)
 
 
 def fliplr(input):
     """flip() of the second dimension."""
     if check(input).ndim < 2:
         raise InvalidArgumentError('[fliplr] needs two dimensions')
-    return ops['flip'](input, (1,))
+    return _flipped(input, (1,))
 
 
 def flipud(input):
     """flip() of the first dimension."""
     if not check(input).ndim:
         raise InvalidArgumentError('[flipud] needs one dimension')
-    return ops['flip'](input, (0,))
+    return _flipped(input, (0,))
 
 
 def roll(input, shifts, dims=None):
@@ -235,8 +240,8 @@ def rot90(input, k=1, dims=(0, 1)):
     if k == 0:
         return ops['clone'](input)
     if k == 2:
-        return ops['flip'](input, (a, b))
-    return ops['flip'](ops['transpose'](input, a, b), (a,)) if k == 1 else ops['transpose'](ops['flip'](input, (a,)), a, b)
+        return _flipped(input, (a, b))
+    return _flipped(ops['transpose'](input, a, b), (a,)) if k == 1 else ops['transpose'](_flipped(input, (a,)), a, b)
 
 
 def atleast_1d(*tensors):
@@ -275,11 +280,11 @@ def repeat(input, *repeats):
     lead = len(repeats) - check(input).ndim
     if lead < 0 or any(n < 0 for n in repeats):
         raise InvalidArgumentError(f'[repeat] {repeats} for a tensor of rank {input.ndim}')
-    if not repeats:
-        return ops['clone'](input)
     shape = (1,) * lead + tuple(input.shape)
+    if all(n == 1 for n in repeats):
+        return ops['clone'](_reshape(input, shape))
     wide = ops['expand'](_reshape(input, [n for size in shape for n in (1, size)]), [n for pair in zip(repeats, shape) for n in pair])
-    return _reshape(wide, [a * b for a, b in zip(repeats, shape)])
+    return ops['contiguous'](_reshape(wide, [a * b for a, b in zip(repeats, shape)]))  # of one element the reshape is a view
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
@@ -296,7 +301,9 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         raise InvalidArgumentError(f'[repeat_interleave] repeats has dtype {repeats.dtype}')
     if isinstance(repeats, Tensor) and not repeats.ndim:
         repeats = int(repeats)
-    return repeat_each(input, repeats, axis=dim)
+    if not isinstance(repeats, Tensor) and repeats == 1:
+        return ops['clone'](input)
+    return ops['contiguous'](repeat_each(input, repeats, axis=dim))
 
 
 # Diagonals and strides -------------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def entr(input):
     """-x log x; 0 at 0, -∞ below."""
     x = floating(input)
     inside = x > 0
-    return _where(ops['isnan'](x), x, _where(inside, -x * _log(_where(inside, x, 1)), _where(x == 0, 0.0, -math.inf)))
+    return _where(ops['isnan'](x), x, _where(inside, -x * _log(_where(inside, x, 1)), _where(x == 0, x, -math.inf)))
 
 
 @unary

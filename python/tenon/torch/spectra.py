@@ -1,7 +1,7 @@
 """Short-time Fourier transforms."""
 from .. import fft as _fft
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import InvalidArgumentError, UnsupportedDtypeError
 from ._common import arange, check, full, rank
 from .pointwise import view_as_real
 from .shape import unfold
@@ -29,7 +29,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
             raise InvalidArgumentError('[stft] real input needs return_complex=')
         return_complex = True
     if rank(x.dtype) < 2 or x.ndim not in (1, 2):
-        raise InvalidArgumentError(f'[stft] needs floating or complex numbers (time,) or (batch, time), not {x.dtype} of shape {x.shape}')
+        raise UnsupportedDtypeError(f'[stft] needs floating or complex numbers (time,) or (batch, time), not {x.dtype} of shape {x.shape}')
     if align_to_window is not None and center:
         raise InvalidArgumentError('[stft] align_to_window is for center=False')
     hop_length = n_fft // 4 if hop_length is None else hop_length

@@ -3,7 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
-from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError
+from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
 from .._levels import levels
 from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, returned, somewhere
 from .create import linspace
@@ -43,7 +43,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
 
 def _real(name, x):
     if rank(check(x).dtype) == 3:
-        raise InvalidArgumentError(f'[{name}] is not defined for complex numbers')
+        raise UnsupportedDtypeError(f'[{name}] is not defined for complex numbers')
     return x
 
 
@@ -278,7 +278,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 def bincount(input, weights=None, minlength=0):
     """How often 0, 1, … occur in a vector of integers, or the sums of their weights."""
     if check(input).ndim != 1 or rank(input.dtype) != 1:
-        raise InvalidArgumentError(f'[bincount] needs a row of integers, not {input.dtype} of shape {input.shape}')
+        raise UnsupportedDtypeError(f'[bincount] needs a row of integers, not {input.dtype} of shape {input.shape}')
     if minlength < 0:
         raise InvalidArgumentError(f'[bincount] minlength {minlength} must not be negative')
     if somewhere(input < 0):
@@ -315,7 +315,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     return into(out, ops['scatter_add'](full((bins,), 0, input), 0, at, cast(inside, input.dtype)))
 
 
-def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """(hist, bin_edges): how many elements, or what weight, each bin holds; bins is their number or their edges."""
     x = ops['reshape'](check(input).detach(), (input.size,))
     hist, edges = _histogram([x], [bins], None if range is None else [range], weight, density)
@@ -384,7 +384,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     if not isinstance(input, Tensor) and rows.ndim > 1:
         raise InvalidArgumentError('[searchsorted] a number is searched in one row only')
     if rows.dtype is not values.dtype and not number:
-        raise InvalidArgumentError(f'[searchsorted] dtypes {rows.dtype} and {values.dtype} differ')
+        dtype = result_type(rows, at_least_1d(values))
+        rows, values = cast(rows, dtype), cast(values, dtype)
     if rows.ndim != 1 and rows.shape[:-1] != values.shape[:-1]:
         raise InvalidArgumentError(f'[searchsorted] rows of shape {rows.shape} and values of shape {values.shape}')
     found = ops['searchsorted'](rows, values, right)
@@ -395,9 +396,6 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The bucket between the boundaries in which each element lies."""
     if check(boundaries).ndim != 1:
         raise InvalidArgumentError('[bucketize] boundaries must be one row')
-    if isinstance(input, Tensor) and input.dtype is not boundaries.dtype:
-        dtype = result_type(at_least_1d(input), boundaries)
-        input, boundaries = cast(input, dtype), cast(boundaries, dtype)
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 

@@ -53,7 +53,7 @@ def test_modes_reach_all_parts():
     assert not any(module.training for module in net.modules())
     net.train()
     assert all(module.training for module in net.modules())
-    with pytest.raises(TypeError, match='True or False'):
+    with pytest.raises(ValueError, match='True or False'):
         net.train(1)
     net.requires_grad_(False)
     assert not any(x.requires_grad for x in net.parameters())

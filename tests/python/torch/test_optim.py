@@ -355,7 +355,7 @@ def test_hooks_and_groups():
     (lambda o, w: o.Adam([w], differentiable=True), ValueError, 'differentiable'),
     (lambda o, w: o.Rprop([w], etas=(1, 2)), ValueError, 'etas'),
     (lambda o, w: o.Muon([w]), ValueError, 'must be a matrix'),
-    (lambda o, w: o.LBFGS([w]).step(), RuntimeError, 'needs a function'),
+    (lambda o, w: o.LBFGS([w]).step(), TypeError, 'needs a function'),
     (lambda o, w: o.SGD([w]).load_state_dict({'state': {}, 'param_groups': [{'params': [0, 1]}]}), ValueError, r'groups of \[2\]'),
     (lambda o, w: o.lr_scheduler.StepLR(w, 3), TypeError, 'wants an optimizer'),
     (lambda o, w: o.lr_scheduler.StepLR(o.SGD([w]), 3, last_epoch=4), KeyError, 'initial_lr'),

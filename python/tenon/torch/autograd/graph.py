@@ -1,14 +1,16 @@
 """torch.autograd.graph: tensors that ops save for their gradients may be kept elsewhere; Python cannot change anything else of the
 tape."""
 import contextlib
+import functools
 import threading
 
 from ... import _core
 from ..._core import ops
+from ..._methods import HookHandle
 from .._backward_names import Node
 from .._common import absent
 
-__all__ = ['Node', 'disable_saved_tensors_hooks', 'save_on_cpu', 'saved_tensors_hooks']
+__all__ = ['Node', 'disable_saved_tensors_hooks', 'register_multi_grad_hook', 'save_on_cpu', 'saved_tensors_hooks']
 
 _threads = threading.local()  # disabled: the text of the error
 
@@ -75,9 +77,59 @@ def disable_saved_tensors_hooks(error_message):
         _threads.disabled = before
 
 
+class _Handles(HookHandle):
+    """Removes several hooks."""
+
+    def __init__(self, handles):
+        self._handles = handles
+
+    def remove(self):
+        for handle in self._handles:
+            handle.remove()
+
+
+class _Gradients:
+    """What one backward pass after the other finds for several tensors."""
+
+    def __init__(self, count, function):
+        self.count, self.function = count, function
+        self.found = {}
+
+    def add(self, place, gradient):
+        if not self.found:  # tensors that this backward pass does not reach must not hold the call back
+            _core._after_backward(self.tell)
+        self.found[place] = gradient
+        if len(self.found) == self.count:
+            self.tell()
+
+    def tell(self):
+        found, self.found = self.found, {}
+        if found:
+            self.function([found.get(place) for place in range(self.count)])
+
+
+def register_multi_grad_hook(tensors, fn, *, mode='all'):
+    """Calls fn with the gradients of several tensors once per backward pass, when all have theirs, None for what it does not reach;
+    with mode 'any' with the first of them alone.
+    """
+    tensors = tuple(tensors)
+    if mode not in ('all', 'any'):
+        raise ValueError(f"[register_multi_grad_hook] mode is {mode!r}, must be 'all' or 'any'")
+    if mode == 'all':
+        gradients = _Gradients(len(tensors), fn)
+        return _Handles([x.register_hook(functools.partial(gradients.add, place)) for place, x in enumerate(tensors)])
+    seen = []
+
+    def first(gradient):
+        if not seen:
+            seen.append(True)
+            _core._after_backward(seen.clear)
+            fn(gradient)
+    return _Handles([x.register_hook(first) for x in tensors])
+
+
 _INSTEAD = {
     'allow_mutation_on_saved_tensors': 'clone() a tensor before it is changed',
-    'register_multi_grad_hook': 'register_hook() of each tensor',
     'node_creation_hook': 'register_hook() of a tensor',
     'GradientEdge': 'give grad() tensors',
     'get_gradient_edge': 'give grad() tensors',

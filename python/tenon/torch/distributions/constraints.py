@@ -13,7 +13,8 @@ class Constraint:
         raise NotImplementedError(f'[{type(self).__name__}] defines no check()')
 
     def __repr__(self):
-        return type(self).__name__[1:] + '()'
+        name = type(self).__name__.removeprefix('_')
+        return name[:1].upper() + name[1:] + '()'
 
 
 class _Dependent(Constraint):
@@ -60,7 +61,7 @@ class independent(Constraint):
         return found.flatten(found.dim() - self.reinterpreted_batch_ndims).all(-1) if self.reinterpreted_batch_ndims else found
 
     def __repr__(self):
-        return f'independent({self.base_constraint!r}, {self.reinterpreted_batch_ndims})'
+        return f'IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})'
 
 
 class _OfElements(Constraint):
@@ -101,7 +102,7 @@ _from_integer = _interval('integer_greater_than', lambda x, low: (x % 1 == 0) & 
 
 def multinomial(upper_bound):
     """Counts whose sum is at most upper_bound."""
-    made = _OfElements('multinomial', lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), True)
+    made = _OfElements('Multinomial()', lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), True)
     made.event_dim = 1
     return made
 

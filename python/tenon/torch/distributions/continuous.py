@@ -154,13 +154,14 @@ class Uniform(Distribution):
 
     has_rsample = True
 
+    @property
+    def arg_constraints(self):
+        return {'low': constraints.less_than(self.high), 'high': constraints.greater_than(self.low)}
+
     def __init__(self, low, high, validate_args=None):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and somewhere(~(self.low < self.high)):
-            raise ValueError('[Uniform] low must be below high')
 
-    arg_constraints = {'low': constraints.dependent, 'high': constraints.dependent}
 
     @constraints.dependent_property
     def support(self):
@@ -234,9 +235,9 @@ class _Half(Distribution):
 
     def __init__(self, scale, validate_args=None):
         self._whole = self._base(0, scale, False)
-        self.scale = self._whole.scale
         super().__init__(self.scale.shape, validate_args=validate_args)
 
+    scale = property(lambda self: self._whole.scale)
     mode = property(lambda self: torch.zeros_like(self.scale))
 
     def rsample(self, sample_shape=()):

@@ -191,7 +191,7 @@ class Distribution:
         for name in self.arg_constraints:
             value = self.__dict__.get(name)
             if isinstance(value, torch.Tensor):
-                told.append(f'{name}: {value.item() if value.numel() == 1 else f"torch.Size({list(value.shape)})"}')
+                told.append(f'{name}: {value if value.numel() == 1 else f"torch.Size({list(value.shape)})"}')
         return f'{type(self).__name__}({", ".join(told)})'
 
 

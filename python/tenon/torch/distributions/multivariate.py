@@ -38,18 +38,22 @@ class _OfCovariance(Distribution):
         if self._validate_args and somewhere(~self.arg_constraints[name].check(given)):
             raise ValueError(f'[{type(self).__name__}] parameter {name} must satisfy {self.arg_constraints[name]!r}, '
                              f'but found invalid values:\n{given}')
-        if name != 'scale_tril':
-            self.scale_tril = torch.linalg.cholesky(given) if name == 'covariance_matrix' else _root_of_inverse(given)
+        self._root = given if name == 'scale_tril' else torch.linalg.cholesky(given) if name == 'covariance_matrix' else _root_of_inverse(given)
+
+    @lazy_property
+    def scale_tril(self):
+        """The lower Cholesky factor of the covariance."""
+        return self._root
 
     @lazy_property
     def covariance_matrix(self):
         """The covariance."""
-        return self.scale_tril @ self.scale_tril.mT
+        return self._root @ self._root.mT
 
     @lazy_property
     def precision_matrix(self):
         """The inverse of the covariance."""
-        return torch.cholesky_inverse(self.scale_tril)
+        return torch.cholesky_inverse(self._root)
 
 
 class MultivariateNormal(_OfCovariance):
@@ -74,20 +78,20 @@ class MultivariateNormal(_OfCovariance):
         super().__init__(batch, loc.shape[-1:], validate_args)
 
     mean = mode = property(lambda self: self.loc)
-    variance = property(lambda self: (self.scale_tril ** 2).sum(-1))
+    variance = property(lambda self: (self._root ** 2).sum(-1))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
         draw = torch.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + (self.scale_tril @ draw.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._root @ draw.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value):
         self._check(value)
-        distance = squared_distance(self.scale_tril, value - self.loc)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(self.scale_tril)
+        distance = squared_distance(self._root, value - self.loc)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(self._root)
 
     def entropy(self):
-        return 0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + half_log_det(self.scale_tril)
+        return 0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + half_log_det(self._root)
 
 
 class LowRankMultivariateNormal(Distribution):
@@ -158,10 +162,13 @@ class Wishart(_OfCovariance, ExponentialFamily):
     """Sums of df outer products of normal vectors, given by a covariance, its inverse, or the lower Cholesky factor of the
     covariance."""
 
-    arg_constraints = {'covariance_matrix': constraints.positive_definite, 'precision_matrix': constraints.positive_definite,
-                       'scale_tril': constraints.lower_cholesky, 'df': constraints.greater_than(0)}
     support = constraints.positive_definite
     has_rsample = True
+
+    @property
+    def arg_constraints(self):
+        return {'covariance_matrix': constraints.positive_definite, 'precision_matrix': constraints.positive_definite,
+                'scale_tril': constraints.lower_cholesky, 'df': constraints.greater_than(self._event_shape[-1] - 1)}
 
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
         given = {'covariance_matrix': covariance_matrix, 'precision_matrix': precision_matrix, 'scale_tril': scale_tril}
@@ -175,7 +182,7 @@ class Wishart(_OfCovariance, ExponentialFamily):
         batch, events = torch.broadcast_shapes(df.shape, matrix.shape[:-2]), matrix.shape[-2:]
         if somewhere(df <= events[-1] - 1):
             raise ValueError(f'[Wishart] df is {df}, must be above {events[-1] - 1}')
-        self.df = df.expand(batch)
+        self.df, self._event_shape = df.expand(batch), events
         self._keep(name, matrix.expand((*batch, *events)))
         super().__init__(batch, events, validate_args)
         self._chi2 = Chi2(self.df.unsqueeze(-1) - torch.arange(events[-1], dtype=matrix.dtype, device=matrix.device), False)
@@ -196,23 +203,23 @@ class Wishart(_OfCovariance, ExponentialFamily):
     def rsample(self, sample_shape=()):
         """Bartlett's decomposition."""
         shape = self._extended_shape(sample_shape)
-        normal = torch.randn(shape, dtype=self.scale_tril.dtype, device=self.scale_tril.device)
+        normal = torch.randn(shape, dtype=self._root.dtype, device=self._root.device)
         a = normal.tril(-1) + torch.diag_embed(self._chi2.rsample(sample_shape).sqrt())
-        root = self.scale_tril @ a
+        root = self._root @ a
         return root @ root.mT
 
     def log_prob(self, value):
         self._check(value)
         p, df = self._event_shape[-1], self.df
-        trace = torch.cholesky_solve(value, self.scale_tril.expand(value.shape)).diagonal(dim1=-2, dim2=-1).sum(-1)
-        return (-df * (p * math.log(2) / 2 + half_log_det(self.scale_tril)) - torch.mvlgamma(df / 2, p)
+        trace = torch.cholesky_solve(value, self._root.expand(value.shape)).diagonal(dim1=-2, dim2=-1).sum(-1)
+        return (-df * (p * math.log(2) / 2 + half_log_det(self._root)) - torch.mvlgamma(df / 2, p)
                 + (df - p - 1) / 2 * torch.linalg.slogdet(value).logabsdet - trace / 2)
 
     def entropy(self):
         p, df = self._event_shape[-1], self.df
         steps = torch.arange(p, dtype=df.dtype, device=df.device) / 2
         digammas = (df.unsqueeze(-1) / 2 - steps).digamma().sum(-1)
-        return ((p + 1) * (p * math.log(2) / 2 + half_log_det(self.scale_tril)) + torch.mvlgamma(df / 2, p)
+        return ((p + 1) * (p * math.log(2) / 2 + half_log_det(self._root)) + torch.mvlgamma(df / 2, p)
                 - (df - p - 1) / 2 * digammas + df * p / 2)
 
 

@@ -123,7 +123,7 @@ class _Inverse(Transform):
         return self._forward.forward_shape(shape)
 
     def __repr__(self):
-        return f'{self._forward!r}.inv'
+        return f'_InverseTransform({self._forward!r})'
 
 
 class ComposeTransform(Transform):
@@ -247,6 +247,9 @@ class IndependentTransform(Transform):
 
     def inverse_shape(self, shape):
         return self.base_transform.inverse_shape(shape)
+
+    def __repr__(self):
+        return f'IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})'
 
 
 class ReshapeTransform(Transform):

@@ -4,12 +4,11 @@ from .batches import vmap
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 
-__all__ = ['debug_unwrap', 'functional_call', 'grad', 'grad_and_value', 'hessian', 'jacfwd', 'jacrev', 'jvp', 'linearize',
+__all__ = ['debug_unwrap', 'functional_call', 'functionalize', 'grad', 'grad_and_value', 'hessian', 'jacfwd', 'jacrev', 'jvp', 'linearize',
            'replace_all_batch_norm_modules_', 'stack_module_state', 'vjp', 'vmap']
 
 # Names that are not offered, and what to use instead.
 _INSTEAD = {
-    'functionalize': 'record a function with tenon.capture, whose graph is without writes in place',
     'rearrange': 'permute(), reshape() and unflatten() of a tensor',
 }
 
@@ -17,6 +16,13 @@ _INSTEAD = {
 def debug_unwrap(tensor, *, recurse=True):
     """Returns the tensor: transformations here work on plain tensors."""
     return tensor
+
+
+def functionalize(func, *, remove='mutations'):
+    """The function itself: writes in place need not be removed before a function is recorded or transformed."""
+    if remove not in ('mutations', 'mutations_and_views'):
+        raise RuntimeError(f"[functionalize] remove is {remove!r}, must be 'mutations' or 'mutations_and_views'")
+    return func
 
 
 __getattr__ = absent(__name__, _INSTEAD)

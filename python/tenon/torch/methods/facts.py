@@ -31,7 +31,10 @@ def laid_out(x, memory_format):
     """x in a memory format; x itself if it already has it."""
     if memory_format == preserve_format:
         return x
-    rows = _contiguous(arranged(x, memory_format))
+    asked = arranged(x, memory_format)
+    rows = asked.contiguous()
+    if rows is asked:
+        return x
     return rows if memory_format == contiguous_format else _permute(rows, (0, x.ndim - 1, *range(1, x.ndim - 1)))
 
 

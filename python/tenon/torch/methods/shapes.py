@@ -4,7 +4,7 @@ import functools
 import tenon.torch
 
 from ..._core import ops
-from ..._errors import InvalidArgumentError
+from ..._errors import DtypeError, InvalidArgumentError
 from .._common import shape_of
 from ..arithmetic import where
 from ..create import new_empty, new_ones, new_zeros
@@ -75,7 +75,7 @@ def _part(x, name):
 def _set_part(x, name, value):
     if not x.dtype.is_complex:
         if name == 'imag':
-            raise InvalidArgumentError('[imag] needs complex numbers')
+            raise DtypeError('[imag] needs complex numbers')
         x.copy_(value)
         return
     parts = {part: ops[part](x) for part in ('real', 'imag')}

@@ -7,6 +7,7 @@ from ..._errors import InvalidArgumentError
 from ...nn import Module, Parameter
 from .._common import defaults
 from . import functional as F
+from .functional.multihead import UnevenHeads
 from .init import constant_, xavier_normal_, xavier_uniform_
 from .modules.linear import NonDynamicallyQuantizableLinear
 
@@ -39,7 +40,7 @@ class MultiheadAttention(Module):
         if embed_dim <= 0 or num_heads <= 0:
             raise InvalidArgumentError(f'[MultiheadAttention] embed_dim {embed_dim} and num_heads {num_heads} must be above 0')
         if embed_dim % num_heads:
-            raise InvalidArgumentError(f'[MultiheadAttention] embed_dim {embed_dim} must be a multiple of num_heads {num_heads}')
+            raise UnevenHeads(f'[MultiheadAttention] embed_dim {embed_dim} must be a multiple of num_heads {num_heads}')
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn

@@ -6,7 +6,7 @@ import warnings
 import tenon
 
 from ..._errors import InvalidArgumentError
-from ...nn.init import (calculate_gain, constant_, kaiming_normal_, kaiming_uniform_, normal_, ones_, uniform_, xavier_normal_,
+from ...nn.init import (_fan, calculate_gain, constant_, fans, kaiming_normal_, kaiming_uniform_, normal_, ones_, uniform_, xavier_normal_,
                         xavier_uniform_, zeros_)
 from ..._core import Tensor, ops
 
@@ -77,6 +77,14 @@ def dirac_(tensor, groups=1):
         tensor[...] = 0
         tensor[(slice(None), slice(None), *(n // 2 for n in tensor.shape[2:]))] = ops['concat']([middle] * groups, 0)
     return tensor
+
+
+def _calculate_correct_fan(tensor, mode):
+    """The fan of mode 'fan_in' or 'fan_out', by which programs scale values of their own."""
+    return _fan('init', tensor, mode.lower())
+
+
+_calculate_fan_in_and_fan_out = fans
 
 
 def _older(function):

@@ -46,7 +46,7 @@ class LBFGS(Optimizer):
 
     def step(self, closure=None):
         if closure is None:
-            raise RuntimeError('[LBFGS] step(closure) needs a function that computes the loss and its gradients, and returns the loss')
+            raise TypeError('[LBFGS] step(closure) needs a function that computes the loss and its gradients, and returns the loss')
         with tenon.no_grad():
             return self._step(closure)
 

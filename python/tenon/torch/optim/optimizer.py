@@ -79,9 +79,10 @@ class Optimizer:
 
     def step(self, closure=None):
         """One step with the current gradients. closure, if given, computes the loss and gradients first; its result is returned."""
-        loss = self._loss_of(closure)
+        args = (self, closure) if closure else (self,)
         for hook in list(self._hooks['pre'].values()):
-            hook(self, (closure,) if closure else (), {})
+            hook(self, args, {})
+        loss = self._loss_of(closure)
         _steps.before(self)
         with tenon.no_grad():
             for group in self.param_groups:
@@ -89,7 +90,7 @@ class Optimizer:
                     update = self._update_complex if params[0].dtype.is_complex else self._update
                     update(group, params, grads, states)
         for hook in list(self._hooks['post'].values()):
-            hook(self, (closure,) if closure else (), {})
+            hook(self, args, {})
         return loss
 
     @staticmethod
@@ -169,7 +170,7 @@ class Optimizer:
     # Hooks ------------------------------------------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook):
-        """Calls hook(optimizer, args, kwargs) before each step."""
+        """Calls hook(optimizer, args, kwargs) before each step; args are the optimizer and the closure, if there is one."""
         return RemovableHandle(self._hooks['pre'], hook)
 
     def register_step_post_hook(self, hook):

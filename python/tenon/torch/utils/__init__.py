@@ -1,5 +1,5 @@
-"""torch.utils: data, checkpoint, dlpack."""
-_MODULES = 'checkpoint', 'data', 'dlpack'
+"""torch.utils: data, checkpoint, dlpack, hooks."""
+_MODULES = 'checkpoint', 'data', 'dlpack', 'hooks'
 _INSTEAD = {'tensorboard': 'tensorboardX, or the writer of a tensorboard that is installed', 'benchmark': 'timeit, or `tenon bench`',
             'model_zoo': 'download the file, and read it with torch.load', 'cpp_extension': 'write a plugin: docs/sdk/'}
 

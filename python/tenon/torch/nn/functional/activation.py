@@ -3,20 +3,21 @@ import math
 
 from .... import _core
 from ...._core import ops
-from ...._errors import InvalidArgumentError
+from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ..._common import cast, check, dim_of, lowered, rank, source_of
 from ..._shortcuts import short
+from ...pointwise import sigmoid as sigmoid
 from ...reduce import log_softmax as _log_softmax
 from ...reduce import softmax as _softmax
 
 _where = ops['where']
-sigmoid, tanh = ops['sigmoid'], ops['tanh']
+tanh = ops['tanh']
 
 
 def _floating(name, x, inplace=False):
     """The input of an activation: x, or a copy if the result is written into x and a gradient may need it."""
     if rank(check(x).dtype) != 2:
-        raise InvalidArgumentError(f'[{name}] needs floating numbers, not {x.dtype}')
+        raise UnsupportedDtypeError(f'[{name}] needs floating numbers, not {x.dtype}')
     return source_of(x) if inplace else x
 
 
@@ -74,7 +75,7 @@ def selu(input, inplace=False):
 def silu(input, inplace=False):
     """x · sigmoid(x)."""
     if rank(check(input).dtype) < 2:
-        raise InvalidArgumentError(f'[silu] needs floating numbers, not {input.dtype}')
+        raise UnsupportedDtypeError(f'[silu] needs floating numbers, not {input.dtype}')
     x = source_of(input) if inplace else input
     found = ops['silu'](x) if rank(x.dtype) == 2 else x / (1 + ops['exp'](-x))
     return _written(input, found, inplace)
@@ -132,7 +133,7 @@ def softplus(input, beta=1.0, threshold=20.0):
 def threshold(input, threshold, value, inplace=False):
     """x above the threshold, value elsewhere."""
     if rank(check(input).dtype) == 3:
-        raise InvalidArgumentError('[threshold] is not defined for complex numbers')
+        raise UnsupportedDtypeError('[threshold] is not defined for complex numbers')
     if rank(input.dtype) == 2:
         x = source_of(input) if inplace else input
         return _written(input, ops['where_between'](x, value, x, -math.inf, threshold), inplace)

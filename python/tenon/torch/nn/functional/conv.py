@@ -3,7 +3,7 @@ from typing import Any
 
 from .... import _core
 from ...._core import ops
-from ...._errors import DtypeError, InvalidArgumentError
+from ...._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
 from ..._common import autocasting, broken, cast, check, full, largest, rank, smallest
 from ..._shortcuts import short
 
@@ -11,10 +11,13 @@ from ..._shortcuts import short
 @short
 def linear(input, weight, bias=None):
     """x weightᵀ + bias; x (…, in), weight (out, in)."""
-    if check(weight).ndim == 1:
+    for x in (weight,) if bias is None else (weight, bias):
+        if check(x).dtype is not check(input).dtype and not autocasting(input):
+            raise InvalidArgumentError(f'[linear] dtypes {input.dtype} and {x.dtype} differ')
+    if weight.ndim == 1:
         found = ops['matmul'](check(input), weight)
         return found if bias is None else found + bias
-    return ops['linear'](check(input), weight, bias)
+    return ops['linear'](input, weight, bias)
 
 
 def bilinear(input1, input2, weight, bias=None):
@@ -129,7 +132,7 @@ def _renormed(weight, index, max_norm, norm_type):
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of weight (rows, width) at an index (…): (…, width)."""
     if rank(check(input).dtype) != 1:
-        raise InvalidArgumentError(f'[embedding] needs integers, not {input.dtype}')
+        raise UnsupportedDtypeError(f'[embedding] needs integers, not {input.dtype}')
     if check(weight).ndim != 2:
         raise InvalidArgumentError(f'[embedding] weight has rank {weight.ndim}, must be 2')
     if padding_idx is not None:

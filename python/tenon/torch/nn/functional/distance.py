@@ -1,6 +1,6 @@
 """Distances between vectors."""
 from ...._core import ops
-from ...._errors import InvalidArgumentError
+from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ..._common import check, dim_of, promoted, rank
 from ...matrix import distance
 from ...shape import combinations
@@ -10,7 +10,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x₁ · x₂ / (|x₁| |x₂|) along a dimension; each length is at least eps."""
     x1, x2 = promoted(check(x1), check(x2))
     if rank(x1.dtype) < 2:
-        raise InvalidArgumentError(f'[cosine_similarity] needs floating numbers, not {x1.dtype}')
+        raise UnsupportedDtypeError(f'[cosine_similarity] needs floating numbers, not {x1.dtype}')
     from ...shape import broadcast_tensors
     x1, x2 = broadcast_tensors(x1, x2)
     dim = dim_of(dim, x1.ndim)

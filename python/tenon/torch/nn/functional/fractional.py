@@ -2,7 +2,7 @@
 import math
 
 from ...._core import ops
-from ...._errors import InvalidArgumentError
+from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ..._common import arange, cast, check, rank
 from .conv import _each
 from .pool import _batched
@@ -40,7 +40,7 @@ def _pool(name, input, rank_, kernel_size, output_size, output_ratio, samples):
     """(values, indices): positions of all windows at once, (N, C, windows, kernel)."""
     single, x = _batched(name, input, rank_)
     if rank(x.dtype) != 2:
-        raise InvalidArgumentError(f'[{name}] needs floating numbers, not {x.dtype}')
+        raise UnsupportedDtypeError(f'[{name}] needs floating numbers, not {x.dtype}')
     kernel, (N, C, *shape) = _each(kernel_size, rank_, name), x.shape
     sizes = _sizes(name, shape, kernel, output_size, output_ratio)
     if samples is None:

@@ -3,7 +3,7 @@ import math
 import warnings
 
 from .... import _core
-from ...._errors import InvalidArgumentError
+from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ....nn import functional as _functional
 from ...._core import ops
 from ..._common import Tensor, autocasting, cast, check, differentiated, floating, in_float32, promoted, rank, broken
@@ -101,7 +101,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """For probabilities; logarithms are clamped to at least -100."""
     _same_shape('binary_cross_entropy', input, target)
     if rank(input.dtype) != 2:
-        raise InvalidArgumentError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
+        raise UnsupportedDtypeError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
     if broken((input < 0) | (input > 1)):
         raise InvalidArgumentError('[binary_cross_entropy] needs probabilities from 0 to 1')
     if differentiated(input):  # the slope of the bounded logarithms, which differs from that of clamp
@@ -215,7 +215,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     """x where target is 1, max(0, margin - x) where it is -1."""
     input, target = promoted(input, target)
     zero = ops['full']((), 0, input.dtype, input.device)
-    near = _where(target != 1, ops['maximum'](margin - input, zero), zero)
+    near = _where(target != 1, ops['relu'](margin - input), zero)  # of slope 0 where they meet
     return _reduced(near + _where(target != -1, input, zero), _reduction(reduction, size_average, reduce))
 
 

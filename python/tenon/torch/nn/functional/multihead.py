@@ -8,6 +8,10 @@ from .attention import scaled_dot_product_attention
 from .dropout import dropout
 from .spatial import pad
 
+
+class UnevenHeads(InvalidArgumentError, AssertionError):
+    """Features that cannot be shared among the heads equally; PyTorch asserts that they can."""
+
 _linear, _reshape, _transpose = ops['linear'], ops['reshape'], ops['transpose']
 
 
@@ -87,7 +91,7 @@ def _check(query, key, value, embed_dim, heads, key_padding_mask, attn_mask, is_
     if query.shape[-1] != embed_dim:
         raise InvalidArgumentError(f'{name} the last dimension of query is {query.shape[-1]}, must be {embed_dim}')
     if embed_dim % heads:
-        raise InvalidArgumentError(f'{name} embed_dim {embed_dim} must be a multiple of num_heads {heads}')
+        raise UnevenHeads(f'{name} embed_dim {embed_dim} must be a multiple of num_heads {heads}')
     if key.shape[:-1] != value.shape[:-1]:
         raise InvalidArgumentError(f'{name} key and value have shapes {key.shape} and {value.shape}: lengths and batches must agree')
     batch = tuple(query.shape[1:-1])

@@ -2,10 +2,10 @@
 import math
 
 from .... import _core
-from ...._errors import InvalidArgumentError
+from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ....nn import functional as _functional
 from ...._core import ops
-from ..._common import cast, check, full, rank
+from ..._common import apart, cast, check, full, rank
 from .conv import _each
 
 affine_grid = _functional.affine_grid
@@ -138,7 +138,7 @@ def pixel_shuffle(input, upscale_factor):
     x = ops['reshape'](input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
     x = ops['permute'](x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return ops['reshape'](x, (*lead, c // (r * r), h * r, w * r))
+    return apart(ops['reshape'](x, (*lead, c // (r * r), h * r, w * r)), input)
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -150,7 +150,7 @@ def pixel_unshuffle(input, downscale_factor):
     x = ops['reshape'](input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = ops['permute'](x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return ops['reshape'](x, (*lead, c * r * r, h // r, w // r))
+    return apart(ops['reshape'](x, (*lead, c * r * r, h // r, w // r)), input)
 
 
 def channel_shuffle(input, groups):
@@ -159,7 +159,7 @@ def channel_shuffle(input, groups):
         raise InvalidArgumentError(f'[channel_shuffle] {groups} groups of shape {input.shape}')
     n, c, *rest = input.shape
     x = ops['transpose'](ops['reshape'](input, (n, groups, c // groups, *rest)), 1, 2)
-    return ops['reshape'](x, (n, c, *rest))
+    return apart(ops['reshape'](x, (n, c, *rest)), input)
 
 
 _MODES = {'nearest': None, 'linear': 1, 'bilinear': 2, 'bicubic': 2, 'trilinear': 3, 'area': None, 'nearest-exact': None}
@@ -190,7 +190,7 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
     if any(n <= 0 for n in size) or any(n <= 0 for n in input.shape[1:]):
         raise InvalidArgumentError(f'[interpolate] from {input.shape[2:]} to {size}')
     if rank(input.dtype) != 2:
-        raise InvalidArgumentError(f'[interpolate] needs floating numbers, not {input.dtype}')
+        raise UnsupportedDtypeError(f'[interpolate] needs floating numbers, not {input.dtype}')
     if mode == 'area':
         return ops['adaptive_avg_pool'](input, size)
     # The op uses the ratio of sizes, which need not equal the factor.

@@ -12,6 +12,8 @@ from .. import init
 from ._make import place, shown
 from .lazy import LazyModuleMixin, waiting
 
+_linear = F.linear
+
 
 def draw_weights(module, fan_in):
     """The initial weights of layers: weight and bias uniform within 1 / √fan_in."""
@@ -37,6 +39,9 @@ class Linear(_nn.Linear):
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
         super().__init__(in_features, out_features, bias)
         place(self, device, dtype)
+
+    def forward(self, input):
+        return _linear(input, self.weight) if self.bias is None else _linear(input, self.weight, self.bias)
 
     def reset_parameters(self):
         """Draws weight and bias anew."""

@@ -90,6 +90,22 @@ class DataLoader(_data.DataLoader):
         seed = int(ops['randint']((), 0, 2**63 - 1, None, None, self.generator))  # even without workers, so that orders do not depend on
                                                                                   # their number
         if self.num_workers == 0:
-            return iter(self._stream()) if self._streams else map(self._make, self._order())
+            return iter(self._stream()) if self._streams else _Batches(map(self._make, self._order()), self)
         batches, make = (None, self._stream) if self._streams else (self._order(), self._make)
         return Epoch(batches, make, self.num_workers, self.prefetch_factor, seed, self.worker_init_fn, self.timeout, self.dataset)
+
+
+class _Batches:
+    """The batches of one epoch, which tell how many the loader has."""
+
+    def __init__(self, batches, loader):
+        self._batches, self._loader = batches, loader
+
+    def __iter__(self):
+        return self._batches
+
+    def __next__(self):
+        return next(self._batches)
+
+    def __len__(self):
+        return len(self._loader)

@@ -1,0 +1,4 @@
+"""torch.utils.hooks: what registering a hook returns."""
+from ..._methods import HookHandle as RemovableHandle
+
+__all__ = ['RemovableHandle']
