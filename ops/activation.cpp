@@ -62,7 +62,7 @@ TN_GRADIENT(silu, {.always = in_(arg::x)}) { c.set(arg::x, silu_backward(c.grad(
 
 TN_OP(gelu) = {
     .schema = "(Tensor x, str approximate=\"none\") -> Tensor",
-    .gives = "x·Φ(x); approximate=\"tanh\" is the usual formula with tanh.",
+    .gives = "x·Φ(x); approximate=\"tanh\" is the usual approximation with tanh.",
     .example = "tenon.gelu(t([0., 2.]))",
     .in_place = true,
     .rule = &rule::gelu,
@@ -197,9 +197,8 @@ TN_DECOMPOSE(prelu) {
 TN_OP(shrink) = {
     .schema = "(Tensor x, float lambd=0.5, float bias=0.0) -> Tensor",
     .gives =
-        "x - bias above lambd, x + bias below -lambd, 0 between. hardshrink has no bias, "
-        "softshrink "
-        "the bias lambd.",
+        "x - bias above lambd, x + bias below -lambd, 0 between. hardshrink has a bias of 0, "
+        "softshrink a bias of lambd.",
     .example = "tenon.shrink(t([-1., 0.2, 2.]), 0.5, 0.5)",
     .in_place = true,
     .rule = &rule::unary_real,
@@ -335,7 +334,7 @@ TN_DECOMPOSE(silu_backward) {
 
 TN_OP(sigmoid_backward) = {
     .schema = "(Tensor g, Tensor y) -> Tensor",
-    .gives = "g·y·(1 - y), y being sigmoid's result.",
+    .gives = "g·y·(1 - y), where y is the result of sigmoid.",
     .example = "tenon.sigmoid_backward(t([1.]), t([0.5]))",
     .rule = &rule::binary_float,
     .through = true,
@@ -350,7 +349,7 @@ TN_DECOMPOSE(sigmoid_backward) {
 
 TN_OP(tanh_backward) = {
     .schema = "(Tensor g, Tensor y) -> Tensor",
-    .gives = "g·(1 - y²), y being tanh's result.",
+    .gives = "g·(1 - y²), where y is the result of tanh.",
     .example = "tenon.tanh_backward(t([1.]), t([0.5]))",
     .rule = &rule::binary_float,
     .through = true,
@@ -362,7 +361,7 @@ TN_DECOMPOSE(tanh_backward) { out[0] = in.tensor(arg::g) * (1 - square(in.tensor
 
 TN_OP(relu_backward) = {
     .schema = "(Tensor g, Tensor y) -> Tensor",
-    .gives = "g where relu's result y is above 0, else 0.",
+    .gives = "g where the result y of relu is above 0, else 0.",
     .example = "tenon.relu_backward(t([1., 1.]), t([0., 3.]))",
     .rule = &rule::relu_backward,
     .through = true,

@@ -145,9 +145,9 @@ TN_OP(attention) = {
         "scale=none) -> Tensor y, Tensor lse",
     .gives =
         "Scaled dot-product attention: softmax(scale·q·kᵀ + mask)·v, and lse, the logarithm of "
-        "each query's Σ e^score. A bool mask allows where it is true, another is added; causal "
-        "hides keys behind the query's place; scale is 1/√E unless given; fewer heads of k and "
-        "v serve groups of q's.",
+        "each query's Σ e^score. A bool mask allows where it is true, any other is added to the "
+        "scores; causal hides the keys after the query's position; scale defaults to 1/√E. If k "
+        "and v have fewer heads, each serves a group of q's.",
     .example =
         "tenon.attention(t([[[[1., 0.]]]]), t([[[[1., 0.], [0., 1.]]]]), t([[[[2.], [4.]]]])).y",
     .autocast = "low",
@@ -158,7 +158,7 @@ TN_OP(attention) = {
 
 TN_RULE(
     attention, attention,
-    {.dtypes = "a floating dtype, common to all; the mask also bool",
+    {.dtypes = "a floating dtype, common to all; the mask may also be bool",
      .shapes =
          "q (B, H, L, E), k (B, G, S, E), v (B, G, S, F) give y (B, H, L, F); H is a multiple of "
          "G"}) {
@@ -199,7 +199,7 @@ TN_OP(attention_backward) = {
     .schema =
         "(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor lse, Tensor? glse, Tensor? "
         "mask, bool causal, float? scale) -> Tensor gq, Tensor gk, Tensor gv",
-    .gives = "The gradients of attention from its results; glse is the gradient to lse.",
+    .gives = "The gradients of attention, computed from its results; glse is the gradient of lse.",
     .example =
         "tenon.attention_backward(t([[[[1.]]]]), t([[[[1.]]]]), t([[[[1.]]]]), t([[[[2.]]]]), "
         "t([[[[2.]]]]), t([[[1.]]]), None, None, False, None).gv",
@@ -235,8 +235,8 @@ TN_OP(attention_packed) = {
         "(Tensor qkv, Tensor? mask=none, bool causal=false, float? scale=none) -> Tensor y, Tensor "
         "lse",
     .gives =
-        "attention of q, k and v that lie in one tensor, as one product gives them, with y as the "
-        "next product reads it. Its gradient is written once, into one tensor.",
+        "attention of q, k and v in one tensor, as a single product computes them, with y in the "
+        "layout that the next product reads. Its gradient is written once, into one tensor.",
     .example = "tenon.attention_packed(tenon.ones(1, 2, 3, 1, 4)).y.shape",
     .autocast = "low",
     .rule = &rule::attention_packed,
@@ -245,7 +245,7 @@ TN_OP(attention_packed) = {
 };
 
 TN_RULE(attention_packed, attention_packed,
-        {.dtypes = "floating; the mask also bool",
+        {.dtypes = "floating; the mask may also be bool",
          .shapes = "qkv (B, L, 3, H, E) gives y (B, L, H, E) and lse (B, H, L)"}) {
   const tn_dtype dtype = packed<arg>(frame);
   const tn_tensor& qkv = frame.tensor(arg::qkv);
@@ -285,7 +285,8 @@ TN_OP(attention_packed_backward) = {
     .schema =
         "(Tensor g, Tensor qkv, Tensor y, Tensor lse, Tensor? glse, Tensor? mask, bool causal, "
         "float? scale) -> Tensor",
-    .gives = "The gradient of attention_packed from its results; glse is the gradient to lse.",
+    .gives =
+        "The gradient of attention_packed, computed from its results; glse is the gradient of lse.",
     .example =
         "tenon.attention_packed_backward(t([[[[1.]]]]), t([[[[[1.]], [[1.]], [[2.]]]]]), "
         "t([[[[2.]]]]), "

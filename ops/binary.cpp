@@ -46,13 +46,14 @@ TN_OP(add) = {
     .gradient = &gradient::add,
 };
 
-TN_RULE(binary_arith, add,
-        {.dtypes = "promoted to a common dtype, which the result has; of bools `add` is or, `mul` "
-                   "is and",
-         .shapes = "broadcast",
-         .elementwise = true,
-         .numbers = "all",
-         .unchanged = TN_MASK_FLOAT}) {
+TN_RULE(
+    binary_arith, add,
+    {.dtypes =
+         "promoted to a common dtype, which the result has; for bools `add` is or, `mul` is and",
+     .shapes = "broadcast",
+     .elementwise = true,
+     .numbers = "all",
+     .unchanged = TN_MASK_FLOAT}) {
   binary(frame, common_dtype(frame, arg::x, arg::y));
 }
 
@@ -105,7 +106,7 @@ TN_GRADIENT(mul, {.if_needs = {in_(arg::y), in_(arg::x)}}) {
 
 TN_OP(div) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
-    .gives = "x/y; of integers a floating result.",
+    .gives = "x/y; for integers a floating result.",
     .example = "tenon.div(t([1, 2]), 4)",
     .in_place = true,
     .rule = &rule::binary_float,
@@ -151,7 +152,7 @@ TN_RULE(binary_real, floor_divide,
 
 TN_OP(remainder) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
-    .gives = "x - y·floor(x/y): the sign of y, as Python's %.",
+    .gives = "x - y·floor(x/y), which has the sign of y, like Python's %.",
     .example = "tenon.remainder(t([7, -7]), 3)",
     .in_place = true,
     .rule = &rule::binary_real,
@@ -167,8 +168,8 @@ TN_GRADIENT(remainder, {.if_needs = {0, in_(arg::x) | in_(arg::y)}}) {
 TN_OP(pow) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
     .gives =
-        "x to the power of y. Integers refuse a negative number; in a tensor of exponents it "
-        "gives 0, or ±1 where x is ±1.",
+        "x to the power of y. For integers a negative number is an error; a negative element of a "
+        "tensor of exponents gives 0, or ±1 where x is ±1.",
     .example = "tenon.pow(t([2., 3.]), 2)",
     .autocast = "f32 on GPUs",
     .in_place = true,
@@ -206,7 +207,7 @@ TN_GRADIENT(pow, {.if_needs = {in_(arg::x) | in_(arg::y), in_(arg::x) | in_(arg:
 
 TN_OP(maximum) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
-    .gives = "The larger of two; NaN where one is.",
+    .gives = "The larger of the two; NaN if either is NaN.",
     .example = "tenon.maximum(t([1., 5.]), 3)",
     .in_place = true,
     .rule = &rule::extremum,
@@ -229,7 +230,7 @@ TN_GRADIENT(maximum, {.always = in_(arg::x) | in_(arg::y)}) { share_extremum(c, 
 
 TN_OP(minimum) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
-    .gives = "The smaller of two; NaN where one is.",
+    .gives = "The smaller of the two; NaN if either is NaN.",
     .example = "tenon.minimum(t([1., 5.]), 3)",
     .in_place = true,
     .rule = &rule::extremum,
@@ -392,7 +393,7 @@ TN_RULE(binary_shift, bitwise_left_shift,
 
 TN_OP(bitwise_right_shift) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
-    .gives = "x shifted right by y bits; a sign stays.",
+    .gives = "x shifted right by y bits; the sign is kept.",
     .example = "tenon.bitwise_right_shift(t([8, -8]), 2)",
     .in_place = true,
     .rule = &rule::binary_shift,

@@ -69,7 +69,7 @@ TN_OP(logical_and) = {
 
 TN_OP(logical_or) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
-    .gives = "Whether one is not zero.",
+    .gives = "Whether at least one is not zero.",
     .example = "tenon.logical_or(t([0, 1]), t([0, 1]))",
     .rule = &rule::compare,
 };

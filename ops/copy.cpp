@@ -7,8 +7,8 @@
 TN_OP(cast) = {
     .schema = "(Tensor x, dtype dtype) -> Tensor",
     .gives =
-        "As another dtype; floats are cut towards zero for integers. What is too large becomes "
-        "NaN in float8_e4m3fn, infinity in other floats.",
+        "x in another dtype; floats are truncated towards zero for integers. Values that are too "
+        "large become NaN in float8_e4m3fn, infinity in other floats.",
     .example = "tenon.cast(t([1.7, -1.7]), tenon.int32)",
     .linear = "x",
     .rule = &rule::cast,
@@ -46,7 +46,7 @@ TN_GRADIENT_OF(identity, clone, {}) { c.set(arg::x, c.grad()); }
 
 TN_OP(contiguous) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Row-major without gaps; a copy.",
+    .gives = "A row-major copy without gaps.",
     .example = "tenon.contiguous(t([[1., 2.], [3., 4.]]).T)",
     .dtypes = "any; the result has x's",
     .shapes = "x's",
@@ -70,7 +70,7 @@ TN_RUN(contiguous) {
 
 TN_OP(to) = {
     .schema = "(Tensor x, device device) -> Tensor",
-    .gives = "On another device.",
+    .gives = "x on another device.",
     .example = "tenon.to(t([1., 2.]), 'cpu')",
     .dtypes = "any; the result has x's",
     .shapes = "x's",

@@ -109,7 +109,7 @@ TN_OP(linspace) = {
     .schema =
         "(float start, float end, int num, bool endpoint=true, dtype? dtype=none, device? "
         "device=none) -> Tensor",
-    .gives = "num numbers from start to end, the end included unless told.",
+    .gives = "num numbers from start to end, end included by default.",
     .example = "tenon.linspace(0., 1., 5)",
     .rule = &rule::linspace,
 };
@@ -152,7 +152,7 @@ TN_OP(tril) = {
 
 TN_RULE(matrix, tril,
         {.dtypes = "any; the result has x's",
-         .shapes = "x's, of rank 2 or more: each matrix by itself"}) {
+         .shapes = "x's, of rank 2 or more; each matrix on its own"}) {
   const tn_tensor& x = operand(frame, arg::x);
   require_rank(frame, arg::x, 2, TN_MAX_DIMS);
   frame.result(0, x.dtype(), x.sizes());

@@ -102,10 +102,10 @@ TN_OP(ctc_loss) = {
         "(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int "
         "blank=0, bool normalized=false) -> Tensor",
     .gives =
-        "Minus the logarithm of the probability of each sample's labels over all their "
-        "alignments with its steps, infinity where there is none (Graves et al. 2006). "
-        "normalized says that log_probs come from log_softmax: their gradient is then that of "
-        "its operand. No gradient comes from an infinite loss.",
+        "Minus the logarithm of the probability of each sample's labels over all their alignments "
+        "with its steps; infinity if there is none (Graves et al. 2006). normalized says that "
+        "log_probs come from log_softmax: the gradient is then that of its operand. An infinite "
+        "loss has a gradient of 0.",
     .example = "tenon.ctc_loss(t([[[-1., -1.]], [[-1., -1.]]]), t([[1]]), t([2]), t([1]))",
     .autocast = "f32",
     .rule = &rule::ctc_loss,
@@ -139,7 +139,7 @@ TN_OP(ctc_loss_backward) = {
     .schema =
         "(Tensor g, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
         "target_lengths, int blank, bool normalized) -> Tensor",
-    .gives = "The gradient of ctc_loss, which takes the way forwards once more.",
+    .gives = "The gradient of ctc_loss, which runs the recursion forwards again.",
     .example =
         "tenon.ctc_loss_backward(t([1.]), t([[[-1., -1.]]]), t([[1]]), t([1]), t([1]), 0, False)",
     .rule = &rule::ctc_loss_backward,

@@ -6,16 +6,16 @@
 TN_OP(unique) = {
     .schema = "(Tensor x) -> Tensor values, Tensor indices, Tensor inverse, Tensor counts",
     .gives =
-        "Distinct elements in rising order, first positions, which of them each element is, and "
-        "counts.",
+        "The distinct elements in ascending order, where each first occurs, which of them each "
+        "element is, and how often each occurs.",
     .example = "tenon.op('unique')(t([2, 1, 2]))",
     .rule = &rule::unique,
 };
 
 TN_RULE(unique, unique,
         {.dtypes = "real and bool; indices, inverse and counts are i64",
-         .shapes = "`inverse` has x's; the others depend on the data: known when the kernel has "
-                   "run"}) {
+         .shapes = "`inverse` has x's; the others depend on the data and are known once the kernel "
+                   "has run"}) {
   const tn_tensor& x = ordered_operand(frame, arg::x);
   frame.dynamic_result(arg::result::values, x.dtype());
   frame.dynamic_result(arg::result::indices, TN_DTYPE_I64);
@@ -25,20 +25,21 @@ TN_RULE(unique, unique,
 
 TN_OP(nonzero) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Positions of elements that are not zero, one row each.",
+    .gives = "The positions of elements that are not zero, one row for each.",
     .example = "t([0, 3, 4]).nonzero()",
     .rule = &rule::nonzero,
 };
 
 TN_RULE(nonzero, nonzero,
-        {.dtypes = "any; i64", .shapes = "depend on the data: known when the kernel has run"}) {
+        {.dtypes = "any; i64",
+         .shapes = "depend on the data and are known once the kernel has run"}) {
   operand(frame, arg::x);
   frame.dynamic_result(0, TN_DTYPE_I64);
 }
 
 TN_OP(masked_select) = {
     .schema = "(Tensor x, Tensor mask) -> Tensor",
-    .gives = "The elements where the mask holds.",
+    .gives = "The elements where the mask is true.",
     .example = "tenon.masked_select(t([1., 2., 3.]), t([True, False, True]))",
     .linear = "x",
     .rule = &rule::masked_select,
@@ -47,7 +48,7 @@ TN_OP(masked_select) = {
 
 TN_RULE(masked_select, masked_select,
         {.dtypes = "any; the mask is bool",
-         .shapes = "depend on the data: known when the kernel has run"}) {
+         .shapes = "depend on the data and are known once the kernel has run"}) {
   const tn_tensor& x = operand(frame, arg::x);
   const tn_tensor& mask = operand(frame, arg::mask, TN_MASK_BOOL, "a bool mask");
   count_elements(broadcast_shapes(frame, x.sizes(), mask.sizes()));  // throws if there are too many

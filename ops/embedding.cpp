@@ -15,7 +15,7 @@ TN_OP(embedding) = {
 
 TN_RULE(embedding, embedding,
         {.dtypes = "the weight's; the index is an integer",
-         .shapes = "the index's, and behind it the weight's columns"}) {
+         .shapes = "the index's, followed by the weight's columns"}) {
   tn_tensor& weight = operand(frame, arg::weight);
   require_rank(frame, arg::weight, 2, 2);
   tn_tensor& index = index_operand(frame, arg::index);
@@ -49,7 +49,7 @@ TN_DECOMPOSE(embedding) {
 
 TN_OP(embedding_backward) = {
     .schema = "(Tensor g, Tensor index, int rows, int? padding_idx=none) -> Tensor",
-    .gives = "The gradient of embedding for a weight of so many rows.",
+    .gives = "The gradient of embedding for a weight with that many rows.",
     .example = "tenon.embedding_backward(t([[1., 1.]]), t([1]), 2)",
     .linear = "g",
     .rule = &rule::embedding_backward,
@@ -85,9 +85,9 @@ TN_OP(embedding_bag) = {
         "(Tensor weight, Tensor index, Tensor offsets, str mode=\"mean\", Tensor? "
         "per_sample_weights=none, int? padding_idx=none) -> Tensor",
     .gives =
-        "The sum, mean or max of the rows of weight that index names, over bags: offsets has the "
-        "places of index where each bag begins, of which the first is 0. Bags without rows give "
-        "0. Rows are multiplied by per_sample_weights; those of padding_idx are left out.",
+        "The sum, mean or max of the rows of weight that index names, over bags: offsets holds the "
+        "position in index where each bag begins, the first of which is 0. Empty bags give 0. Rows "
+        "are multiplied by per_sample_weights; those of padding_idx are left out.",
     .example = "tenon.embedding_bag(t([[1., 2.], [3., 4.]]), t([1, 1, 0]), t([0, 2]), 'sum')",
     .rule = &rule::embedding_bag,
     .through = true,

@@ -82,7 +82,7 @@ void set_source(GradCall& c, const Tensor& g, const Tensor& index) {
 
 TN_OP(gather) = {
     .schema = "(Tensor x, int dim, Tensor index) -> Tensor",
-    .gives = "Along dim the entries that index names; the shape is that of index.",
+    .gives = "The entries along dim that index names, in the shape of index.",
     .example = "tenon.gather(t([[1., 2.], [3., 4.]]), 1, t([[1], [0]]))",
     .linear = "x",
     .rule = &rule::gather,
@@ -152,7 +152,7 @@ TN_GRADIENT(scatter_add, {.always = in_(arg::index)}) {
 
 TN_OP(index_select) = {
     .schema = "(Tensor x, int dim, Tensor index) -> Tensor",
-    .gives = "The entries along dim that a list names.",
+    .gives = "The entries along dim that a vector of indices names.",
     .example = "tenon.index_select(t([1., 2., 3.]), 0, t([2, 0]))",
     .linear = "x",
     .rule = &rule::index_select,
@@ -206,7 +206,7 @@ TN_GRADIENT(index_add, {.always = in_(arg::index)}) {
 
 TN_OP(index) = {
     .schema = "(Tensor x, Tensor?[] indices) -> Tensor",
-    .gives = "x[indices] with a tensor, or None for all, per dimension.",
+    .gives = "x[indices] with a tensor, or None for all, for each dimension.",
     .example = "tenon.index(t([[1., 2.], [3., 4.]]), [None, t([1, 0])])",
     .linear = "x",
     .rule = &rule::index,
@@ -270,7 +270,7 @@ TN_OP(take) = {
     .gives = "The elements of the flattened x that index names.",
     .example = "t([10., 20., 30.]).take(t([2, 0]))",
     .dtypes = "any; the index is an integer",
-    .shapes = "The shape of index; x counts as flat",
+    .shapes = "The shape of index; x counts as flattened",
     .linear = "x",
     .through = true,
     .decompose = &decomposition::take,
@@ -286,7 +286,7 @@ TN_DECOMPOSE(take) {
 TN_OP(slice_scatter) = {
     .schema =
         "(Tensor x, Tensor src, int dim, int? start=none, int? end=none, int step=1) -> Tensor",
-    .gives = "x with src in the place of a slice.",
+    .gives = "x with src in place of a slice.",
     .example = "tenon.slice_scatter(t([1., 2., 3.]), t([8., 9.]), 0, 1)",
     .linear = "x src",
     .rule = &rule::slice_scatter,
@@ -337,7 +337,7 @@ TN_DECOMPOSE(slice_scatter) {
 
 TN_OP(as_strided_scatter) = {
     .schema = "(Tensor x, Tensor src, int[] shape, int[] strides, int offset=0) -> Tensor",
-    .gives = "x with src in the place of as_strided.",
+    .gives = "x with src in place of as_strided.",
     .example = "tenon.as_strided_scatter(t([1., 2., 3.]), t([9.]), (1,), (1,), 2)",
     .linear = "x src",
     .rule = &rule::as_strided_scatter,

@@ -114,7 +114,7 @@ TN_OP(scatter_reduce) = {
         "Tensor",
     .gives =
         "x with the entries that index names along dim replaced by the sum, prod, mean, amax or "
-        "amin of what src brings to each, and, with include_self, of the entry itself. Means of "
+        "amin of the values of src for each and, with include_self, of the entry itself. Means of "
         "integers are rounded down.",
     .example = "tenon.scatter_reduce(t([1., 1.]), 0, t([0, 0]), t([5., 6.]), 'amax')",
     .autocast = "widest",
@@ -126,7 +126,7 @@ TN_OP(scatter_reduce) = {
 TN_RULE(
     scatter_reduce, scatter_reduce,
     {.dtypes = "x's, a mean's not bool, an amax's and amin's not complex; the index is an integer",
-     .shapes = "x's; src has the index's, which is not larger than x but along `dim`"}) {
+     .shapes = "x's; src has the index's, which is not larger than x except along `dim`"}) {
   const auto [x, index, dim] = IndexedDim(frame);
   require_within(frame, index, x.sizes(), dim, "x");
   operand(frame, arg::src);

@@ -28,7 +28,7 @@ Tensor repeated(const Frame& frame, const Tensor& x, std::span<const int64_t> re
 
 TN_OP(roll) = {
     .schema = "(Tensor x, int[] shifts, int[]? dims=none) -> Tensor",
-    .gives = "Shifted along dims; what falls off comes in again.",
+    .gives = "x shifted along dims; elements that leave at one end return at the other.",
     .example = "tenon.roll(t([1., 2., 3.]), 1)",
     .linear = "x",
     .rule = &rule::roll,
@@ -71,7 +71,7 @@ TN_OP(concat) = {
 };
 
 TN_RULE(concat, concat,
-        {.dtypes = "promoted", .shapes = "alike but along `dim`, where they add up"}) {
+        {.dtypes = "promoted", .shapes = "equal except along `dim`, where they add up"}) {
   const auto xs = frame.tensors(arg::xs);
   frame.require(!xs.empty(), "no tensors to join");
   Dims shape(xs[0]->sizes());
@@ -109,7 +109,7 @@ TN_OP(stack) = {
     .example = "tenon.stack([t([1., 2.]), t([3., 4.])])",
     .autocast = "widest",
     .dtypes = "any, promoted",
-    .shapes = "All have one shape; the result has their number at `dim`",
+    .shapes = "All have the same shape; the result has their number at `dim`",
     .linear = "xs",
     .through = true,
     .decompose = &decomposition::stack,
@@ -132,7 +132,7 @@ TN_DECOMPOSE(stack) {
 
 TN_OP(repeat) = {
     .schema = "(Tensor x, int[] repeats) -> Tensor",
-    .gives = "Copies side by side, so many along each dimension.",
+    .gives = "Copies side by side, repeated along each dimension.",
     .example = "t([1., 2.]).repeat(2)",
     .dtypes = "any",
     .shapes = "Each size times its repeat, which may name new leading dimensions",
@@ -150,7 +150,7 @@ TN_DECOMPOSE(repeat) {
 
 TN_OP(tile) = {
     .schema = "(Tensor x, int[] repeats) -> Tensor",
-    .gives = "Copies side by side, as numpy.tile.",
+    .gives = "Copies side by side, like numpy.tile.",
     .example = "tenon.tile(t([1., 2.]), 2)",
     .dtypes = "any",
     .shapes = "Each size times its repeat; missing repeats at the front are 1",

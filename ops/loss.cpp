@@ -279,8 +279,8 @@ TN_OP(softmax_cross_entropy) = {
         "(Tensor logits, Tensor target, Tensor? weight=none, str reduction=\"mean\", int "
         "ignore_index=-100) -> Tensor loss, Tensor counted, Tensor lse",
     .gives =
-        "Minus the log probability of each row's class under softmax, times its weight, or the "
-        "mean or sum of these; the weights that count; the logarithm of each row's sum of "
+        "Minus the log probability of each row's class under softmax, times its weight, or their "
+        "mean or sum; also the weights that count and the logarithm of each row's sum of "
         "exponentials.",
     .example = "tenon.softmax_cross_entropy(t([[0., 0.]]), t([1])).loss",
     .rule = &rule::softmax_cross_entropy,
@@ -288,11 +288,10 @@ TN_OP(softmax_cross_entropy) = {
     .decompose = &decomposition::softmax_cross_entropy,
 };
 
-TN_RULE(
-    softmax_cross_entropy, softmax_cross_entropy,
-    {.dtypes = "real and bool; f32 for halves, integers and bool; the target is an integer",
-     .shapes = "logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is one "
-               "number, with reduction \"none\" one of each row"}) {
+TN_RULE(softmax_cross_entropy, softmax_cross_entropy,
+        {.dtypes = "real and bool; f32 for halves, integers and bool; the target is an integer",
+         .shapes = "logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is "
+                   "one number, with reduction \"none\" one for each row"}) {
   const tn_tensor& x = float_operand(frame, arg::logits);
   const tn_tensor& target = index_operand(frame, arg::target);
   frame.require(x.ndim() == 2, "logits must be (N, C), got rank {}", x.ndim());
@@ -350,7 +349,7 @@ TN_DECOMPOSE(softmax_cross_entropy) {
 
 TN_OP(softmax_cross_entropy_backward) = {
     .schema = "(Tensor g, Tensor logits, Tensor target, Tensor counted, Tensor lse) -> Tensor",
-    .gives = "The gradient of softmax_cross_entropy's loss.",
+    .gives = "The gradient of the loss of softmax_cross_entropy.",
     .example =
         "tenon.softmax_cross_entropy_backward(t([1.]), t([[0., 0.]]), t([1]), t([1.]), "
         "t([0.6931]))",
@@ -393,7 +392,7 @@ TN_OP(cross_entropy) = {
     .dtypes =
         "real and bool; f32 for halves, integers and bool; an integer target, or one like logits",
     .shapes =
-        "logits (C,), (N, C) or (N, C, …); target without C, or probabilities of the shape of "
+        "logits (C,), (N, C) or (N, C, …); target without C, or probabilities in the shape of "
         "logits. One number, or with reduction \"none\" the shape of logits without C",
     .through = true,
     .decompose = &decomposition::cross_entropy,
@@ -451,7 +450,7 @@ TN_OP(l1_loss) = {
     .gives = "|x - target|.",
     .example = "tenon.l1_loss(t([1., 3.]), t([1., 1.]))",
     .autocast = "f32",
-    .dtypes = "numeric, promoted; integers give f32, complex numbers real",
+    .dtypes = "numeric, promoted; integers give f32, complex numbers real ones",
     .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
     .through = true,
     .decompose = &decomposition::l1_loss,
@@ -463,7 +462,7 @@ TN_DECOMPOSE(l1_loss) {
 
 TN_OP(smooth_l1_loss) = {
     .schema = "(Tensor x, Tensor target, str reduction=\"mean\", float beta=1.0) -> Tensor",
-    .gives = "Squared below beta, linear above.",
+    .gives = "Quadratic below beta, linear above.",
     .example = "tenon.smooth_l1_loss(t([1., 3.]), t([1., 1.]))",
     .autocast = "f32",
     .rule = &rule::smooth_l1_loss,
@@ -502,7 +501,7 @@ TN_DECOMPOSE(smooth_l1_loss) {
 
 TN_OP(huber_loss) = {
     .schema = "(Tensor x, Tensor target, str reduction=\"mean\", float delta=1.0) -> Tensor",
-    .gives = "Half of the square up to delta, linear above with the slope delta.",
+    .gives = "Half of the square up to delta, linear with slope delta above.",
     .example = "tenon.huber_loss(t([1., 3.]), t([1., 1.]))",
     .autocast = "f32",
     .rule = &rule::huber_loss,
@@ -536,8 +535,8 @@ TN_DECOMPOSE(huber_loss) {
 TN_OP(huber_loss_backward) = {
     .schema = "(Tensor g, Tensor x, Tensor target, float? delta=none, float scale=1.0) -> Tensor",
     .gives =
-        "scale·g·(x - target), the difference held within ±delta where that is given. The "
-        "gradients of mse_loss, smooth_l1_loss and huber_loss are made of it.",
+        "scale·g·(x - target), with the difference limited to ±delta if that is given. The "
+        "gradients of mse_loss, smooth_l1_loss and huber_loss use it.",
     .example = "tenon.huber_loss_backward(t(1.), t([1., 3.]), t([1., 1.]))",
     .rule = &rule::huber_loss_backward,
     .through = true,
@@ -545,7 +544,7 @@ TN_OP(huber_loss_backward) = {
 };
 
 TN_RULE(huber_loss_backward, huber_loss_backward,
-        {.dtypes = "numeric, promoted; integers give f32; with delta real",
+        {.dtypes = "numeric, promoted; integers give f32; real if delta is given",
          .shapes = "broadcast",
          .elementwise = true}) {
   for (const uint32_t i : {arg::g, arg::x, arg::target})

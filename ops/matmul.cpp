@@ -119,8 +119,8 @@ TN_OP(scaled_matmul) = {
         "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias=none, dtype? "
         "dtype=none) -> Tensor",
     .gives =
-        "a @ b of 8-bit floats times both scales, plus bias, summed in float32; without a "
-        "gradient but that of bias.",
+        "a @ b of 8-bit floats times both scales, plus bias, summed in float32; only bias has a "
+        "gradient.",
     .example =
         "tenon.scaled_matmul(t([[1., 2.]]).to('float8_e4m3fn'), t([[3.], "
         "[4.]]).to('float8_e4m3fn'), t(0.5), t(2.))",

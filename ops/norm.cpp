@@ -183,7 +183,8 @@ TN_OP(layer_norm) = {
     .schema =
         "(Tensor x, int[] shape, Tensor? weight=none, Tensor? bias=none, float eps=1e-5) -> "
         "Tensor y, Tensor mean, Tensor rstd",
-    .gives = "Normalised over the last dimensions, of the given shape; with mean and 1/std.",
+    .gives =
+        "x normalised over the last dimensions, those of the given shape; also the mean and 1/std.",
     .example = "tenon.layer_norm(t([[1., 3.]]), (2,)).y",
     .autocast = "f32 on GPUs",
     .rule = &rule::layer_norm,
@@ -196,7 +197,7 @@ TN_RULE(
     {.dtypes =
          "real and bool; integers and bool give f32; statistics of half types are f32; parameters "
          "of x's dtype or of the statistics'",
-     .shapes = "y is x's; mean and rstd are x's with size 1 along the normalised dimensions"}) {
+     .shapes = "y has x's; mean and rstd have x's with size 1 along the normalised dimensions"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
   row_forward(frame, x, arg::shape, {arg::weight, arg::bias});
 }
@@ -264,8 +265,8 @@ TN_OP(add_layer_norm) = {
         "(Tensor x, Tensor residual, int[] shape, Tensor? weight=none, Tensor? bias=none, float "
         "eps=1e-5) -> Tensor y, Tensor sum, Tensor mean, Tensor rstd",
     .gives =
-        "layer_norm of x + residual, and the sum itself: what stands between two branches of a "
-        "network with residuals.",
+        "layer_norm of x + residual, and the sum itself: the step between two branches of a "
+        "residual network.",
     .example = "tenon.add_layer_norm(t([[1., 1.]]), t([[0., 2.]]), (2,)).sum",
     .autocast = "f32 on GPUs",
     .rule = &rule::add_layer_norm,
@@ -275,8 +276,8 @@ TN_OP(add_layer_norm) = {
 
 TN_RULE(add_layer_norm, add_layer_norm,
         {.dtypes = "as in `layer_norm`; x and residual are promoted",
-         .shapes = "x and residual have one shape, y and sum as well; mean and rstd are x's with "
-                   "size 1 along the normalised dimensions"}) {
+         .shapes = "x, residual, y and sum have the same shape; mean and rstd have x's with size 1 "
+                   "along the normalised dimensions"}) {
   const tn_tensor &x = float_operand(frame, arg::x),
                   &residual = float_operand(frame, arg::residual);
   require_shape(frame, arg::residual, x.sizes());
@@ -321,7 +322,7 @@ TN_OP(add_layer_norm_backward) = {
     .schema =
         "(Tensor g, Tensor? gsum, Tensor sum, Tensor mean, Tensor rstd, Tensor? weight, int[] "
         "shape) -> Tensor gx, Tensor gweight, Tensor gbias",
-    .gives = "The gradients of add_layer_norm; gsum is the gradient to its sum.",
+    .gives = "The gradients of add_layer_norm; gsum is the gradient of its sum.",
     .example =
         "tenon.add_layer_norm_backward(t([[1., 0.]]), t([[1., 1.]]), t([[1., 3.]]), t([[2.]]), "
         "t([[1.]]), None, (2,)).gx",
@@ -350,7 +351,7 @@ TN_DECOMPOSE(add_layer_norm_backward) {
 TN_OP(rms_norm) = {
     .schema =
         "(Tensor x, int[] shape, Tensor? weight=none, float eps=1e-5) -> Tensor y, Tensor rstd",
-    .gives = "Divided by the root of the mean square over the last dimensions.",
+    .gives = "x divided by the root of its mean square over the last dimensions.",
     .example = "tenon.rms_norm(t([[1., 1.]]), (2,)).y",
     .rule = &rule::rms_norm,
     .gradient = &gradient::rms_norm,
@@ -362,7 +363,7 @@ TN_RULE(
     {.dtypes =
          "real and bool; integers and bool give f32; statistics of half types are f32; parameters "
          "of x's dtype or of the statistics'",
-     .shapes = "y is x's; rstd is x's with size 1 along the normalised dimensions"}) {
+     .shapes = "y has x's; rstd has x's with size 1 along the normalised dimensions"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
   row_forward(frame, x, arg::shape, {arg::weight});
 }
@@ -421,7 +422,7 @@ TN_OP(group_norm) = {
     .schema =
         "(Tensor x, int groups, Tensor? weight=none, Tensor? bias=none, float eps=1e-5) -> "
         "Tensor y, Tensor mean, Tensor rstd",
-    .gives = "Normalised over groups of channels.",
+    .gives = "x normalised over groups of channels.",
     .example = "tenon.group_norm(t([[[1., 3.]]]), 1).y",
     .autocast = "f32 on GPUs",
     .rule = &rule::group_norm,
@@ -513,8 +514,8 @@ TN_OP(batch_norm) = {
         "(Tensor x, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
         "bool training, float eps=1e-5) -> Tensor y, Tensor mean, Tensor rstd",
     .gives =
-        "Normalised per channel: with the batch's statistics in training, else with those "
-        "given.",
+        "x normalised for each channel: in training with the batch's statistics, otherwise with "
+        "the given ones.",
     .example = "tenon.batch_norm(t([[1.], [3.]]), None, None, None, None, True).y",
     .rule = &rule::batch_norm,
     .gradient = &gradient::batch_norm,

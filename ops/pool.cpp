@@ -100,7 +100,7 @@ TN_OP(max_pool) = {
     .schema =
         "(Tensor x, int[] kernel, int[]? stride=none, int[] padding=[0], int[] dilation=[1], "
         "bool ceil_mode=false) -> Tensor values, Tensor indices",
-    .gives = "Largest element of each window, with its position.",
+    .gives = "The largest element of each window, and its position.",
     .example = "tenon.max_pool(t([[[1., 3., 2., 4.]]]), 2)",
     .rule = &rule::max_pool,
     .gradient = &gradient::max_pool,
@@ -165,7 +165,7 @@ TN_OP(avg_pool) = {
     .schema =
         "(Tensor x, int[] kernel, int[]? stride=none, int[] padding=[0], bool ceil_mode=false, "
         "bool count_include_pad=true) -> Tensor",
-    .gives = "Mean of each window.",
+    .gives = "The mean of each window.",
     .example = "tenon.avg_pool(t([[[1., 3., 2., 4.]]]), 2)",
     .linear = "x",
     .rule = &rule::avg_pool,
@@ -233,7 +233,7 @@ TN_DECOMPOSE(avg_pool_backward) {
 
 TN_OP(adaptive_avg_pool) = {
     .schema = "(Tensor x, int[] size) -> Tensor",
-    .gives = "Mean over windows that give the wanted size.",
+    .gives = "The mean over windows chosen to give the requested size.",
     .example = "tenon.adaptive_avg_pool(t([[[1., 3., 2., 4.]]]), 1)",
     .linear = "x",
     .rule = &rule::adaptive_avg_pool,
@@ -290,7 +290,8 @@ TN_DECOMPOSE(adaptive_avg_pool_backward) {
 
 TN_OP(adaptive_max_pool) = {
     .schema = "(Tensor x, int[] size) -> Tensor values, Tensor indices",
-    .gives = "Largest element over windows that give the wanted size, with its position.",
+    .gives =
+        "The largest element over windows chosen to give the requested size, and its position.",
     .example = "tenon.adaptive_max_pool(t([[[1., 3., 2., 4.]]]), 1)",
     .rule = &rule::adaptive_max_pool,
     .gradient = &gradient::max_pool,

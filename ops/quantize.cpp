@@ -101,8 +101,7 @@ TN_OP(quantize_int4) = {
     .schema = "(Tensor w, int group=32) -> Tensor packed, Tensor scale, Tensor offset",
     .gives =
         "w in four bits: for each group of entries along the last dimension an offset, min w, a "
-        "scale, "
-        "(max w - min w)/15, and (w - offset)/scale rounded, two in a byte.",
+        "scale, (max w - min w)/15, and (w - offset)/scale, rounded and stored two to a byte.",
     .example = "tenon.quantize_int4(t([[0., 15., 1., 3.]]), 4).packed",
     .rule = &rule::quantize_int4,
     .decompose = &decomposition::quantize_int4,
@@ -134,7 +133,7 @@ TN_DECOMPOSE(quantize_int4) {
 
 TN_OP(dequantize_int4) = {
     .schema = "(Tensor packed, Tensor scale, Tensor offset) -> Tensor",
-    .gives = "What quantize_int4 packed, in the dtype of scale and offset.",
+    .gives = "The weight that quantize_int4 packed, in the dtype of scale and offset.",
     .example = "tenon.dequantize_int4(t([[31, 180]]).to('uint8'), t([[2.]]), t([[1.]]))",
     .rule = &rule::dequantize_int4,
     .through = true,
@@ -188,8 +187,8 @@ TN_DECOMPOSE(linear_int4) {
 TN_OP(quantize_int8) = {
     .schema = "(Tensor w, int group=32) -> Tensor packed, Tensor scale",
     .gives =
-        "w in eight bits: for each group of entries along the last dimension a scale, "
-        "max|w|/127, and w/scale rounded.",
+        "w in eight bits: for each group of entries along the last dimension a scale, max|w|/127, "
+        "and w/scale, rounded.",
     .example = "tenon.quantize_int8(t([[127., -127., 0., 3.]]), 4).packed",
     .rule = &rule::quantize_int8,
     .decompose = &decomposition::quantize_int8,
@@ -216,7 +215,7 @@ TN_DECOMPOSE(quantize_int8) {
 
 TN_OP(dequantize_int8) = {
     .schema = "(Tensor packed, Tensor scale) -> Tensor",
-    .gives = "What quantize_int8 packed, in the dtype of scale.",
+    .gives = "The weight that quantize_int8 packed, in the dtype of scale.",
     .example = "tenon.dequantize_int8(t([[3, -4]]).to('int8'), t([[0.5]]))",
     .rule = &rule::dequantize_int8,
     .through = true,
@@ -262,10 +261,10 @@ TN_OP(linear_w8a8) = {
         "(Tensor x, Tensor packed, Tensor scale, Tensor? bias=none, Tensor? x_range=none) -> "
         "Tensor",
     .gives =
-        "linear with a weight that quantize_int8 packed in one group a row, and with x in eight "
-        "bits, too: for each row, or for all by x_range, (low, high), integers from 0 to 255 "
-        "stand for low to high, 0 included. Sums of products are exact where processors "
-        "multiply such integers.",
+        "linear with a weight that quantize_int8 packed with one group for each row, and with x in "
+        "eight bits as well: integers from 0 to 255 represent the range from low to high, 0 "
+        "included, of each row, or of all by x_range, (low, high). Sums of products are exact on "
+        "processors that multiply such integers.",
     .example = "tenon.linear_w8a8(t([[1., 2.]]), t([[3, -4]]).to('int8'), t([[0.5]]))",
     .rule = &rule::linear_w8a8,
     .decompose = &decomposition::linear_w8a8,
@@ -309,7 +308,7 @@ TN_DECOMPOSE(linear_w8a8) {
 
 TN_OP(linear_integer) = {
     .schema = "(Tensor x, Tensor weight) -> Tensor",
-    .gives = "x times the transpose of weight, integers of eight bits, exactly, modulo 2^32.",
+    .gives = "x times the transpose of weight, for 8-bit integers; exact modulo 2^32.",
     .example = "tenon.linear_integer(t([[1, 200]]).to('uint8'), t([[3, -4]]).to('int8'))",
     .rule = &rule::linear_integer,
     .decompose = &decomposition::linear_integer,

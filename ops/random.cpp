@@ -42,7 +42,7 @@ TN_OP(normal) = {
     .schema =
         "(int[] shape, float mean=0.0, float std=1.0, dtype? dtype=none, device? device=none, "
         "generator? generator=none) -> Tensor",
-    .gives = "Normal with mean and std.",
+    .gives = "Normally distributed with mean and std.",
     .example = "tenon.normal((2,), generator=tenon.Generator(1))",
     .rule = &rule::normal,
 };
@@ -125,8 +125,8 @@ TN_RULE(dropout_mask, dropout_mask, {.dtypes = "floating; the result has x's", .
 TN_OP(dropout) = {
     .schema = "(Tensor x, float p=0.5, bool training=true, generator? generator=none) -> Tensor",
     .gives =
-        "x with elements zeroed with probability p and the rest scaled by 1/(1 - p); x itself "
-        "unless training.",
+        "x with elements zeroed with probability p and the others scaled by 1/(1 - p); x itself "
+        "outside of training.",
     .example = "tenon.dropout(t([1., 2.]), 0.5, training=False)",
     .dtypes = "any; floating in training",
     .shapes = "x's",

@@ -71,10 +71,10 @@ TN_OP(lstm) = {
         "(Tensor x, Tensor h0, Tensor c0, Tensor weight, bool reverse=false) -> Tensor y, Tensor "
         "c, Tensor gates",
     .gives =
-        "A layer of long short-term memory over a sequence: from a = x[t] + h·weightᵀ the gates "
-        "i, f and o by sigmoid and g by tanh, then c = f·c + i·g and h = o·tanh(c), which are the "
-        "results' rows t. x is the input's product with its weight, plus biases; reverse begins "
-        "at the end.",
+        "A layer of long short-term memory over a sequence: a = x[t] + h·weightᵀ gives the gates "
+        "i, f and o by sigmoid and g by tanh; then c = f·c + i·g and h = o·tanh(c), which are rows "
+        "t of the results. x is the product of the input with its weight, plus biases; reverse "
+        "begins at the end.",
     .example = "tenon.lstm(t([[[0., 0., 1., 9.]]]), t([[0.]]), t([[0.]]), tenon.zeros((4, 1))).y",
     .autocast = "low",
     .rule = &rule::lstm,
@@ -138,8 +138,8 @@ TN_OP(lstm_backward) = {
         "(Tensor gy, Tensor? gc, Tensor? ggates, Tensor c0, Tensor weight, Tensor c, Tensor "
         "gates, bool reverse) -> Tensor gx, Tensor gh0, Tensor gc0",
     .gives =
-        "The gradients of lstm from its results; the weight's is the product of gx and the states "
-        "before.",
+        "The gradients of lstm, computed from its results; the weight's is the product of gx with "
+        "the states before each step.",
     .example =
         "tenon.lstm_backward(t([[[1.]]]), None, None, t([[0.]]), tenon.zeros((4, 1)), "
         "t([[[0.]]]), t([[[0.5, 0.5, 0., 0.5]]]), False).gx",

@@ -63,7 +63,7 @@ Tensor products_before(const Tensor& x) {
 
 TN_OP(sum) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor",
-    .gives = "Sum over dims, or over all.",
+    .gives = "The sum over dims, or over all.",
     .example = "tenon.sum(t([[1., 2.], [3., 4.]]), 0)",
     .autocast = "f32 on GPUs",
     .linear = "x",
@@ -82,7 +82,7 @@ TN_GRADIENT(sum, {}) { c.set(arg::x, expand(keep_dims<arg>(c, c.grad()), c.shape
 
 TN_OP(prod) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor",
-    .gives = "Product over dims, or over all.",
+    .gives = "The product over dims, or over all.",
     .example = "tenon.prod(t([2., 3., 4.]))",
     .autocast = "f32",
     .rule = &rule::reduce_sum,
@@ -117,7 +117,7 @@ TN_GRADIENT(prod, {.always = in_(arg::x)}) {
 
 TN_OP(min) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
-    .gives = "Smallest element over dims, or over all.",
+    .gives = "The smallest element over dims, or over all.",
     .example = "tenon.min(t([[1., 2.], [3., 4.]]), 1)",
     .rule = &rule::reduce_order,
     .gradient = &gradient::extremum,
@@ -139,7 +139,7 @@ TN_GRADIENT_OF(extremum, min, {.always = in_(arg::x) | out_(0)}) {
 
 TN_OP(max) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
-    .gives = "Largest element over dims, or over all.",
+    .gives = "The largest element over dims, or over all.",
     .example = "tenon.max(t([[1., 2.], [3., 4.]]), 1)",
     .rule = &rule::reduce_order,
     .gradient = &gradient::extremum,
@@ -147,7 +147,7 @@ TN_OP(max) = {
 
 TN_OP(mean) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
-    .gives = "Mean over dims, or over all.",
+    .gives = "The mean over dims, or over all.",
     .example = "tenon.mean(t([[1., 2.], [3., 4.]]), 0)",
     .linear = "x",
     .rule = &rule::mean,
@@ -173,7 +173,7 @@ TN_DECOMPOSE(mean) {
 
 TN_OP(var) = {
     .schema = "(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor",
-    .gives = "Variance over dims; correction 1 divides by n - 1.",
+    .gives = "The variance over dims; correction 1 divides by n - 1.",
     .example = "tenon.op('var')(t([1., 2., 3.]))",
     .rule = &rule::var,
     .gradient = &gradient::var,
@@ -203,7 +203,7 @@ TN_DECOMPOSE(var) {
 
 TN_OP(std) = {
     .schema = "(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor",
-    .gives = "Standard deviation over dims; correction 1 divides by n - 1.",
+    .gives = "The standard deviation over dims; correction 1 divides by n - 1.",
     .example = "tenon.op('std')(t([1., 2., 3.]))",
     .dtypes = "real and bool; integers and bool give f32",
     .shapes = "as `sum`",
@@ -266,7 +266,8 @@ TN_OP(norm) = {
 
 // The norm of complex numbers is real.
 TN_RULE(norm, norm,
-        {.dtypes = "any; integers and bool give f32, complex numbers real", .shapes = "as `sum`"}) {
+        {.dtypes = "any; integers and bool give f32, complex numbers real ones",
+         .shapes = "as `sum`"}) {
   const tn_tensor& x = float_operand(frame, arg::x, TN_MASK_ALL);
   reduce_dims<arg>(frame, real_part(fractional(x.dtype())));
 }
@@ -289,7 +290,7 @@ TN_GRADIENT(norm, {.always = in_(arg::x) | out_(0)}) {
 
 TN_OP(any) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
-    .gives = "Whether one element is not zero.",
+    .gives = "Whether at least one element is not zero.",
     .example = "tenon.any(t([0, 1]))",
     .rule = &rule::reduce_bool,
 };
@@ -322,7 +323,7 @@ TN_DECOMPOSE(count_nonzero) {
 
 TN_OP(argmin) = {
     .schema = "(Tensor x, int? dim=none, bool keepdim=false) -> Tensor",
-    .gives = "Position of the smallest element along dim, or in the flattened tensor.",
+    .gives = "The position of the smallest element along dim, or in the flattened tensor.",
     .example = "tenon.argmin(t([3., 1., 2.]))",
     .rule = &rule::reduce_arg,
 };
@@ -330,7 +331,7 @@ TN_OP(argmin) = {
 // Without `dim` the result is the position in row-major order.
 TN_RULE(reduce_arg, argmin,
         {.dtypes = "real and bool; i64",
-         .shapes = "x's without `dim`; rank 0 where it is absent",
+         .shapes = "x's without `dim`; rank 0 if it is absent",
          .ordered = true}) {
   tn_tensor& x = ordered_operand(frame, arg::x);
   const uint32_t all = (1u << x.ndim()) - 1;
@@ -342,7 +343,7 @@ TN_RULE(reduce_arg, argmin,
 
 TN_OP(argmax) = {
     .schema = "(Tensor x, int? dim=none, bool keepdim=false) -> Tensor",
-    .gives = "Position of the largest element along dim, or in the flattened tensor.",
+    .gives = "The position of the largest element along dim, or in the flattened tensor.",
     .example = "tenon.argmax(t([3., 1., 2.]))",
     .rule = &rule::reduce_arg,
 };

@@ -217,7 +217,7 @@ Tensor read_tap(const Tap& tap, const Tensor& x) {
 
 TN_OP(interpolate) = {
     .schema = "(Tensor x, int[] size, str mode=\"nearest\", bool align_corners=false) -> Tensor",
-    .gives = "Resampled to a size: nearest, linear, …",
+    .gives = "x resampled to a size: nearest, linear, …",
     .example = "tenon.interpolate(t([[[1., 2.]]]), 4)",
     .linear = "x",
     .rule = &rule::interpolate,
@@ -263,10 +263,10 @@ TN_OP(grid_sample) = {
         "(Tensor x, Tensor grid, str mode=\"bilinear\", str padding_mode=\"zeros\", bool "
         "align_corners=false) -> Tensor",
     .gives =
-        "x read where grid says: (x, y) or (x, y, z) from −1 to 1, the centres of the outer "
-        "elements with align_corners, else their outer edges. mode: bilinear, nearest or, "
-        "with 2 spatial dimensions, bicubic. padding_mode, what is read outside: zeros, "
-        "border or reflection. NaN counts as −1.",
+        "x read at the positions in grid: (x, y) or (x, y, z) from −1 to 1, which are the centres "
+        "of the outer elements with align_corners, otherwise their outer edges. mode: bilinear, "
+        "nearest or, with 2 spatial dimensions, bicubic. padding_mode says what is read outside: "
+        "zeros, border or reflection. NaN counts as −1.",
     .example = "tenon.grid_sample(t([[[[1., 2.], [3., 4.]]]]), t([[[[0., 0.], [0.5, -0.5]]]]))",
     .autocast = "f32",
     .rule = &rule::grid_sample,
@@ -275,7 +275,7 @@ TN_OP(grid_sample) = {
 };
 
 TN_RULE(grid_sample, grid_sample,
-        {.dtypes = "floating, one of both",
+        {.dtypes = "floating, the same for both",
          .shapes = "x (N, C, H, W) and grid (N, Ho, Wo, 2) give (N, C, Ho, Wo); x (N, C, D, H, W) "
                    "and grid (N, Do, Ho, Wo, 3) give (N, C, Do, Ho, Wo)"}) {
   frame.result(0, frame.tensor(arg::x).dtype(), grid_shape<arg>(frame).out);
@@ -319,7 +319,7 @@ TN_OP(grid_sample_backward) = {
 };
 
 TN_RULE(grid_sample_backward, grid_sample_backward,
-        {.dtypes = "floating, one of all", .shapes = "those of x and of grid"}) {
+        {.dtypes = "floating, the same for all", .shapes = "those of x and of grid"}) {
   const GridShape shape = grid_shape<arg>(frame);
   const tn_dtype dtype = frame.tensor(arg::x).dtype();
   parameter(frame, arg::g, shape.out, dtype);
@@ -351,7 +351,8 @@ TN_DECOMPOSE(grid_sample_backward) {
 
 TN_OP(pad) = {
     .schema = "(Tensor x, int[] pads, str mode=\"constant\", float value=0.0) -> Tensor",
-    .gives = "Padded; pads are (before, after) of the last dimension, then of the one before it, …",
+    .gives =
+        "x padded; pads are (before, after) for the last dimension, then for the one before it, …",
     .example = "tenon.pad(t([[1., 2.]]), (1, 1))",
     .rule = &rule::pad,
     .gradient = &gradient::pad,
@@ -378,7 +379,7 @@ TN_OP(pad_backward) = {
 };
 
 TN_RULE(pad_backward, pad_backward,
-        {.dtypes = "numeric; the result has g's", .shapes = "x's before it was padded"}) {
+        {.dtypes = "numeric; the result has g's", .shapes = "x's before padding"}) {
   const tn_tensor& x = operand(frame, arg::g);
   frame.result(0, x.dtype(),
                padded(frame, x.sizes(), frame.ints(arg::pads), frame.str(arg::mode), -1));

@@ -105,7 +105,9 @@ TN_GRADIENT(cumprod, {.always = in_(arg::x) | out_(0)}) {
 // x, dim and the results have the same positions as in sort, so its rule serves.
 TN_OP(cummax) = {
     .schema = "(Tensor x, int dim) -> Tensor values, Tensor indices",
-    .gives = "Running maximum along dim, and where it stands; of equal ones the last. NaN stays.",
+    .gives =
+        "The running maximum along dim and its position, the last one among equals. NaN "
+        "propagates.",
     .example = "tenon.cummax(t([1., 3., 2.]), 0)",
     .rule = &rule::sort,
     .gradient = &gradient::running_extreme,
@@ -126,7 +128,9 @@ TN_DECOMPOSE(cummax) { running_extreme(in.tensor(arg::x), in.integer(arg::dim), 
 
 TN_OP(cummin) = {
     .schema = "(Tensor x, int dim) -> Tensor values, Tensor indices",
-    .gives = "Running minimum along dim, and where it stands; of equal ones the last. NaN stays.",
+    .gives =
+        "The running minimum along dim and its position, the last one among equals. NaN "
+        "propagates.",
     .example = "tenon.cummin(t([3., 1., 2.]), 0)",
     .rule = &rule::sort,
     .gradient = &gradient::running_extreme,

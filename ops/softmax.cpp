@@ -16,7 +16,7 @@ TN_OP(softmax) = {
 
 TN_RULE(softmax, softmax,
         {.dtypes = "real and bool; integers and bool give f32",
-         .shapes = "x's; `dim` counts from the end where it is negative"}) {
+         .shapes = "x's; `dim` counts from the end if it is negative"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
   frame.result(0, fractional(x.dtype()), x.sizes());
   along(frame, arg::dim, x.ndim());
@@ -66,7 +66,7 @@ TN_DECOMPOSE(log_softmax) {
 
 TN_OP(softmax_backward) = {
     .schema = "(Tensor g, Tensor y, int dim) -> Tensor",
-    .gives = "The gradient of softmax from its result y.",
+    .gives = "The gradient of softmax, computed from its result y.",
     .example = "tenon.softmax_backward(t([1., 0.]), t([0.5, 0.5]), 0)",
     .rule = &rule::softmax_backward,
     .through = true,
@@ -95,7 +95,7 @@ TN_DECOMPOSE(softmax_backward) {
 
 TN_OP(log_softmax_backward) = {
     .schema = "(Tensor g, Tensor y, int dim) -> Tensor",
-    .gives = "The gradient of log_softmax from its result y.",
+    .gives = "The gradient of log_softmax, computed from its result y.",
     .example = "tenon.log_softmax_backward(t([1., 0.]), t([-0.5, -0.5]), 0)",
     .rule = &rule::softmax_backward,
     .through = true,

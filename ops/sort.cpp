@@ -22,7 +22,7 @@ TN_OP(sort) = {
     .schema =
         "(Tensor x, int dim=-1, bool descending=false, bool stable=true) -> Tensor values, "
         "Tensor indices",
-    .gives = "Sorted along dim, with the positions they came from.",
+    .gives = "x sorted along dim, with the positions from which the values came.",
     .example = "tenon.op('sort')(t([3., 1., 2.]))",
     .rule = &rule::sort,
     .gradient = &gradient::sort,
@@ -83,7 +83,9 @@ TN_GRADIENT(topk, {.always = out_(arg::result::indices)}) { scatter_back(c, c.in
 
 TN_OP(searchsorted) = {
     .schema = "(Tensor sorted, Tensor values, bool right=false) -> Tensor",
-    .gives = "Where to insert values into a sorted tensor: before equals, or behind them (right).",
+    .gives =
+        "Where to insert values into a sorted tensor: before equal elements, or after them "
+        "(right).",
     .example = "t([1., 3., 5.]).searchsorted(t([3., 4.]))",
     .rule = &rule::searchsorted,
 };

@@ -60,7 +60,7 @@ TN_OP(sgd_step) = {
 
 TN_RULE(sgd_step, sgd_step,
         {.dtypes = "floating; each parameter with its gradient and state",
-         .shapes = "written in place, each list entry by itself"}) {
+         .shapes = "written in place, each list entry on its own"}) {
   require_floats(frame, arg::params);
   require_match(frame, arg::grads);
   require_match(frame, arg::momenta, true);
@@ -79,7 +79,7 @@ TN_OP(adam_step) = {
 
 TN_RULE(adam_step, adam_step,
         {.dtypes = "floating; each parameter with its gradient and state",
-         .shapes = "written in place, each list entry by itself"}) {
+         .shapes = "written in place, each list entry on its own"}) {
   require_adam(frame);
   require_counted(frame, arg::step);
 }
@@ -90,8 +90,9 @@ TN_OP(adam_step_counted) = {
         "max_exp_avg_sq, Tensor! step, Tensor lr, float beta1=0.9, float beta2=0.999, float "
         "eps=1e-8, float weight_decay=0.0, bool decoupled=false) -> ()",
     .gives =
-        "adam_step whose number and rate lie in tensors: step is raised by one first. So a step "
-        "that was captured as a graph counts on when it is replayed, by the rate of the day.",
+        "adam_step with its number and rate in tensors; step is increased by one first. A step "
+        "that was captured as a graph therefore keeps counting when it is replayed, and uses the "
+        "current rate.",
     .example =
         "tenon.adam_step_counted([t([1.])], [t([1.])], [t([0.])], [t([0.])], [], t(0), t(0.1))",
     .rule = &rule::adam_step_counted,
@@ -99,7 +100,7 @@ TN_OP(adam_step_counted) = {
 
 TN_RULE(adam_step_counted, adam_step_counted,
         {.dtypes = "floating; each parameter with its gradient and state, lr as f64; step is i64",
-         .shapes = "written in place, each list entry by itself; step and lr have one element"}) {
+         .shapes = "written in place, each list entry on its own; step and lr have one element"}) {
   require_adam(frame);
   const tn_tensor& step = operand(frame, arg::step, TN_MASK(TN_DTYPE_I64), "i64");
   const tn_tensor& lr = operand(frame, arg::lr, TN_MASK_FLOAT, "a floating-point dtype");
@@ -120,7 +121,7 @@ TN_OP(rmsprop_step) = {
 
 TN_RULE(rmsprop_step, rmsprop_step,
         {.dtypes = "floating; each parameter with its gradient and state",
-         .shapes = "written in place, each list entry by itself"}) {
+         .shapes = "written in place, each list entry on its own"}) {
   require_floats(frame, arg::params);
   require_match(frame, arg::grads);
   require_match(frame, arg::square_avg);
@@ -140,7 +141,7 @@ TN_OP(adagrad_step) = {
 
 TN_RULE(adagrad_step, adagrad_step,
         {.dtypes = "floating; each parameter with its gradient and state",
-         .shapes = "written in place, each list entry by itself"}) {
+         .shapes = "written in place, each list entry on its own"}) {
   require_floats(frame, arg::params);
   require_match(frame, arg::grads);
   require_match(frame, arg::sums);
@@ -149,14 +150,14 @@ TN_RULE(adagrad_step, adagrad_step,
 
 TN_OP(multi_norm) = {
     .schema = "(Tensor[] xs, float p=2.0) -> Tensor",
-    .gives = "The p-norm of all tensors of a list together.",
+    .gives = "The joint p-norm of all tensors of a list.",
     .example = "tenon.multi_norm([t([3.]), t([4.])])",
     .rule = &rule::multi_norm,
 };
 
 // One norm over all elements of all tensors, in f32, or in f64 if one of them is f64.
 TN_RULE(multi_norm, multi_norm,
-        {.dtypes = "floating; f64 where one of them is, else f32", .shapes = "rank 0"}) {
+        {.dtypes = "floating; f64 if one of them is, else f32", .shapes = "rank 0"}) {
   require_floats(frame, arg::xs);
   tn_dtype dtype = TN_DTYPE_F32;
   for (const tn_tensor* tensor : frame.tensors(arg::xs))
@@ -173,8 +174,8 @@ TN_OP(multi_scale) = {
 };
 
 TN_RULE(multi_scale, multi_scale,
-        {.dtypes = "floating; each may have its own, also factor",
-         .shapes = "written in place, each list entry by itself; factor has one element"}) {
+        {.dtypes = "floating; each tensor and factor may have its own",
+         .shapes = "written in place, each list entry on its own; factor has one element"}) {
   require_floats(frame, arg::xs);
   const tn_tensor& factor = operand(frame, arg::factor);
   frame.require(factor.numel == 1, "factor must have one element, got shape {}",

@@ -69,7 +69,7 @@ TN_OP(addcmul) = {
 };
 
 TN_RULE(addcmul, addcmul,
-        {.dtypes = "numeric, promoted; of integers and another value than 1 f32",
+        {.dtypes = "numeric, promoted; integers give f32 if value is not 1",
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "y z"}) {

@@ -31,7 +31,7 @@ TN_GRADIENT(neg, {}) { c.set(arg::x, -c.grad()); }
 
 TN_OP(abs) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Magnitude of each element; of a complex one its modulus.",
+    .gives = "The magnitude of each element; for a complex element its modulus.",
     .example = "tenon.abs(t([1., -2.]))",
     .in_place = true,
     .rule = &rule::unary_abs,
@@ -39,7 +39,7 @@ TN_OP(abs) = {
 };
 
 TN_RULE(unary_abs, abs,
-        {.dtypes = "any; of complex numbers real", .shapes = "x's", .elementwise = true}) {
+        {.dtypes = "any; complex numbers give real ones", .shapes = "x's", .elementwise = true}) {
   frame.elementwise(real_part(operand(frame, arg::x).dtype()));
 }
 
@@ -57,7 +57,7 @@ TN_GRADIENT(abs, {.always = in_(arg::x) | out_(0), .unread = result_unless_compl
 
 TN_OP(sign) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "-1, 0 or 1; of a complex number x/|x|.",
+    .gives = "-1, 0 or 1; for a complex number x/|x|.",
     .example = "tenon.sign(t([3., 0., -2.]))",
     .in_place = true,
     .rule = &rule::unary_arith,
@@ -107,7 +107,7 @@ TN_DECOMPOSE(square) {
 
 TN_OP(floor) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Largest integer not above each element.",
+    .gives = "The largest integer not above each element.",
     .example = "tenon.floor(t([1.5, -1.5]))",
     .in_place = true,
     .rule = &rule::unary_round,
@@ -127,7 +127,7 @@ TN_GRADIENT_OF(zero, floor, {}) {}
 
 TN_OP(ceil) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Smallest integer not below each element.",
+    .gives = "The smallest integer not below each element.",
     .example = "tenon.ceil(t([1.5, -1.5]))",
     .in_place = true,
     .rule = &rule::unary_round,
@@ -136,7 +136,7 @@ TN_OP(ceil) = {
 
 TN_OP(round) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Nearest integer; halves go to the even one.",
+    .gives = "The nearest integer; halves are rounded to the even one.",
     .example = "tenon.round(t([0.5, 1.5, 2.6]))",
     .in_place = true,
     .rule = &rule::unary_round,
@@ -145,7 +145,7 @@ TN_OP(round) = {
 
 TN_OP(trunc) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Towards zero.",
+    .gives = "Rounded towards zero.",
     .example = "tenon.trunc(t([1.5, -1.5]))",
     .in_place = true,
     .rule = &rule::unary_round,
@@ -569,7 +569,7 @@ TN_GRADIENT(digamma, {.always = in_(arg::x)}) { c.set(arg::x, c.grad() * trigamm
 
 TN_OP(conj) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Complex conjugate; a real tensor stays as it is.",
+    .gives = "Complex conjugate; a real tensor is returned unchanged.",
     .example = "tenon.conj(t([1 + 2j]))",
     .linear = "x",
     .in_place = true,
@@ -634,7 +634,7 @@ TN_OP(isfinite) = {
 
 TN_OP(signbit) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "Whether the sign bit is set, as that of -0.0 is.",
+    .gives = "Whether the sign bit is set, as it is in -0.0.",
     .example = "tenon.signbit(t([1., -0.0]))",
     .rule = &rule::signbit,
 };

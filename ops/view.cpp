@@ -107,11 +107,11 @@ Dims complete_shape(const Frame& frame, const tn_tensor& x, std::span<const int6
 TN_OP(reshape) = {
     .schema = "(Tensor x, int[] shape) -> Tensor",
     .gives =
-        "Another shape of the same elements; -1 stands for what is left. A view where strides "
-        "allow.",
+        "The same elements in another shape, where -1 stands for the remaining size. A view if "
+        "strides allow it.",
     .example = "tenon.reshape(t([1., 2., 3., 4.]), 2, -1)",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::reshape,
     .view = &view::reshape,
 };
@@ -126,7 +126,7 @@ TN_OP(permute) = {
     .gives = "The dimensions in another order; a view.",
     .example = "tenon.permute(tenon.zeros(2, 3, 4), 2, 0, 1).shape",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::permute,
     .view = &view::permute,
 };
@@ -160,7 +160,7 @@ TN_OP(transpose) = {
     .gives = "Two dimensions exchanged; a view.",
     .example = "tenon.transpose(t([[1., 2.], [3., 4.]]), 0, 1)",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::transpose,
     .view = &view::transpose,
 };
@@ -186,7 +186,7 @@ TN_OP(expand) = {
     .gives = "Dimensions of size 1 repeated without a copy; -1 keeps a size.",
     .example = "tenon.expand(t([[1.], [2.]]), 2, 3)",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::expand,
     .view = &view::expand,
 };
@@ -215,10 +215,10 @@ TN_GRADIENT(expand, {}) { c.set(arg::x, c.grad()); }
 
 TN_OP(squeeze) = {
     .schema = "(Tensor x, int[]? dims=none) -> Tensor",
-    .gives = "Without dimensions of size 1: those named, or all.",
+    .gives = "x without its dimensions of size 1, all or those named.",
     .example = "tenon.squeeze(tenon.zeros(1, 3, 1)).shape",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::reshape,
     .view = &view::squeeze,
 };
@@ -238,10 +238,10 @@ TN_VIEW(squeeze) {
 
 TN_OP(unsqueeze) = {
     .schema = "(Tensor x, int dim) -> Tensor",
-    .gives = "A new dimension of size 1 at dim.",
+    .gives = "x with a new dimension of size 1 at dim.",
     .example = "tenon.unsqueeze(t([1., 2.]), 1)",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::reshape,
     .view = &view::unsqueeze,
 };
@@ -264,10 +264,10 @@ TN_VIEW(unsqueeze) {
 
 TN_OP(flatten) = {
     .schema = "(Tensor x, int start=0, int end=-1) -> Tensor",
-    .gives = "The dimensions from start to end as one.",
+    .gives = "The dimensions from start to end merged into one.",
     .example = "tenon.flatten(tenon.zeros(2, 3, 4), 1).shape",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::reshape,
     .view = &view::flatten,
 };
@@ -291,7 +291,7 @@ TN_OP(slice) = {
     .gives = "start:end:step along a dimension; a view.",
     .example = "tenon.slice(t([1., 2., 3., 4.]), 0, 1, 4, 2)",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::slice,
     .view = &view::slice,
 };
@@ -348,10 +348,10 @@ TN_GRADIENT(slice, {}) {
 
 TN_OP(select) = {
     .schema = "(Tensor x, int dim, int index) -> Tensor",
-    .gives = "One entry along a dimension, which goes away; a view.",
+    .gives = "One entry along a dimension, which is dropped; a view.",
     .example = "tenon.select(t([[1., 2.], [3., 4.]]), 1, 0)",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::select,
     .view = &view::select,
 };
@@ -381,10 +381,10 @@ TN_GRADIENT(select, {}) {
 
 TN_OP(flip) = {
     .schema = "(Tensor x, int[]? dims=none) -> Tensor",
-    .gives = "The order along dimensions reversed; a view.",
+    .gives = "The order of elements reversed along dimensions; a view.",
     .example = "tenon.flip(t([1., 2., 3.]))",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::flip,
     .view = &view::flip,
 };
@@ -408,10 +408,10 @@ TN_GRADIENT(flip, {}) {
 
 TN_OP(diagonal) = {
     .schema = "(Tensor x, int offset=0, int dim0=0, int dim1=1) -> Tensor",
-    .gives = "A diagonal of two dimensions as a last one; a view.",
+    .gives = "A diagonal of two dimensions as a new last one; a view.",
     .example = "tenon.diagonal(t([[1., 2.], [3., 4.]]))",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::diagonal,
     .view = &view::diagonal,
 };
@@ -464,10 +464,10 @@ TN_GRADIENT(diagonal, {}) {
 
 TN_OP(as_strided) = {
     .schema = "(Tensor x, int[] shape, int[] strides, int offset=0) -> Tensor",
-    .gives = "Any strides over x's elements, counted row-major.",
+    .gives = "A view with any strides over the elements of x, counted row-major.",
     .example = "tenon.as_strided(t([1., 2., 3., 4.]), (2, 2), (1, 2))",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .gradient = &gradient::as_strided,
     .view = &view::as_strided,
 };
@@ -569,7 +569,7 @@ TN_OP(alias) = {
     .gives = "The same elements under another handle.",
     .example = "tenon.alias(t([1., 2.]))",
     .dtypes = "any; the result has x's",
-    .shapes = "a view of x's memory wherever strides can say it",
+    .shapes = "a view of x's memory wherever strides can express it",
     .elementwise = true,
     .gradient = &gradient::identity,
     .view = &view::alias,

@@ -24,7 +24,7 @@ double greatest_finite(DType dtype) {
 
 TN_OP(where) = {
     .schema = "(Tensor condition, Tensor x, Tensor y) -> Tensor",
-    .gives = "x where the condition holds, else y.",
+    .gives = "x where the condition is true, else y.",
     .example = "tenon.where(t([True, False]), t([1., 2.]), 0)",
     .linear = "x y",
     .rule = &rule::where,
@@ -32,7 +32,7 @@ TN_OP(where) = {
 };
 
 TN_RULE(where, where,
-        {.dtypes = "x and y promoted; the condition as bool",
+        {.dtypes = "x and y promoted; the condition is converted to bool",
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "x y"}) {
@@ -52,7 +52,7 @@ TN_GRADIENT(where, {.always = in_(arg::condition)}) {
 
 TN_OP(clamp) = {
     .schema = "(Tensor x, Scalar? min=none, Scalar? max=none) -> Tensor",
-    .gives = "Into [min, max]; either may be left out.",
+    .gives = "x limited to [min, max]; either may be omitted.",
     .example = "tenon.clamp(t([-2., 0.5, 2.]), 0, 1)",
     .in_place = true,
     .rule = &rule::clamp,
@@ -84,7 +84,7 @@ TN_GRADIENT(clamp, {.always = in_(arg::x)}) {
 
 TN_OP(clamp_backward) = {
     .schema = "(Tensor g, Tensor x, Scalar? min=none, Scalar? max=none) -> Tensor",
-    .gives = "0 where x is at a bound of clamp or outside, else g.",
+    .gives = "0 where x is at or outside a bound of clamp, else g.",
     .example = "tenon.clamp_backward(t([1., 1., 1.]), t([-2., 0.5, 2.]), 0, 1)",
     .rule = &rule::clamp_backward,
     .through = true,
@@ -113,7 +113,7 @@ TN_DECOMPOSE(clamp_backward) {
 
 TN_OP(where_between) = {
     .schema = "(Tensor x, Tensor inside, Tensor outside, float low, float high) -> Tensor",
-    .gives = "inside where low ≤ x ≤ high, else outside, which NaN takes.",
+    .gives = "inside where low ≤ x ≤ high, else outside, also for NaN.",
     .example = "tenon.where_between(t([-2., 0.5, 2.]), 0, t([1., 1., 1.]), -1, 1)",
     .linear = "inside outside",
     .rule = &rule::where_between,
@@ -152,8 +152,8 @@ TN_DECOMPOSE(where_between) {
 TN_OP(nan_to_num) = {
     .schema = "(Tensor x, float nan=0.0, float? posinf=none, float? neginf=none) -> Tensor",
     .gives =
-        "NaN, ∞ and -∞ replaced, the infinities by the largest finite numbers of the dtype unless "
-        "told.",
+        "NaN, ∞ and -∞ replaced; by default the infinities become the largest finite numbers of "
+        "the dtype.",
     .example = "tenon.nan_to_num(t([float('nan'), 1., float('inf')]), 0.0, 9.0)",
     .rule = &rule::nan_to_num,
     .gradient = &gradient::nan_to_num,
@@ -182,7 +182,7 @@ TN_DECOMPOSE(nan_to_num) {
 
 TN_OP(masked_fill) = {
     .schema = "(Tensor x, Tensor mask, Tensor value) -> Tensor",
-    .gives = "value where the mask holds, else x.",
+    .gives = "value where the mask is true, else x.",
     .example = "tenon.masked_fill(t([1., 2.]), t([True, False]), 9)",
     .dtypes = "any x and value, promoted; a bool mask",
     .shapes = "broadcast",

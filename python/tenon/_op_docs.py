@@ -15,10 +15,10 @@ tensor([-1.,  2.])
 """,
     'abs': """abs(Tensor x) -> Tensor
 
-Magnitude of each element; of a complex one its modulus.
+The magnitude of each element; for a complex element its modulus.
 
 Shapes: x's.
-Dtypes: any; of complex numbers real.
+Dtypes: any; complex numbers give real ones.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -28,7 +28,7 @@ tensor([1., 2.])
 """,
     'sign': """sign(Tensor x) -> Tensor
 
--1, 0 or 1; of a complex number x/|x|.
+-1, 0 or 1; for a complex number x/|x|.
 
 Shapes: x's.
 Dtypes: any; the result has x's.
@@ -54,7 +54,7 @@ tensor([1., 4., 9.])
 """,
     'floor': """floor(Tensor x) -> Tensor
 
-Largest integer not above each element.
+The largest integer not above each element.
 
 Shapes: x's.
 Dtypes: real and bool; the result has x's.
@@ -67,7 +67,7 @@ tensor([ 1., -2.])
 """,
     'ceil': """ceil(Tensor x) -> Tensor
 
-Smallest integer not below each element.
+The smallest integer not below each element.
 
 Shapes: x's.
 Dtypes: real and bool; the result has x's.
@@ -80,7 +80,7 @@ tensor([ 2., -1.])
 """,
     'round': """round(Tensor x) -> Tensor
 
-Nearest integer; halves go to the even one.
+The nearest integer; halves are rounded to the even one.
 
 Shapes: x's.
 Dtypes: real and bool; the result has x's.
@@ -93,7 +93,7 @@ tensor([0., 2., 3.])
 """,
     'trunc': """trunc(Tensor x) -> Tensor
 
-Towards zero.
+Rounded towards zero.
 
 Shapes: x's.
 Dtypes: real and bool; the result has x's.
@@ -457,7 +457,7 @@ tensor([-1.96351  , -0.5772157,  1.5061177])
 """,
     'conj': """conj(Tensor x) -> Tensor
 
-Complex conjugate; a real tensor stays as it is.
+Complex conjugate; a real tensor is returned unchanged.
 
 Shapes: x's.
 Dtypes: any; the result has x's.
@@ -473,7 +473,7 @@ tensor([1.-2.j], dtype=complex64)
 Real part.
 
 Shapes: x's.
-Dtypes: any; of complex numbers real.
+Dtypes: any; complex numbers give real ones.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -486,7 +486,7 @@ tensor([1.])
 Imaginary part.
 
 Shapes: x's.
-Dtypes: any; of complex numbers real.
+Dtypes: any; complex numbers give real ones.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -535,7 +535,7 @@ tensor([ True, False])
 """,
     'signbit': """signbit(Tensor x) -> Tensor
 
-Whether the sign bit is set, as that of -0.0 is.
+Whether the sign bit is set, as it is in -0.0.
 
 Shapes: x's.
 Dtypes: real and bool; bool.
@@ -613,7 +613,7 @@ tensor([0.      , 1.761594])
 """,
     'gelu': """gelu(Tensor x, str approximate="none") -> Tensor
 
-x·Φ(x); approximate="tanh" is the usual formula with tanh.
+x·Φ(x); approximate="tanh" is the usual approximation with tanh.
 
 Shapes: x's.
 Dtypes: real and bool; integers and bool give f32.
@@ -704,7 +704,7 @@ tensor([-0.25,  2.  ])
 """,
     'shrink': """shrink(Tensor x, float lambd=0.5, float bias=0.0) -> Tensor
 
-x - bias above lambd, x + bias below -lambd, 0 between. hardshrink has no bias, softshrink the bias lambd.
+x - bias above lambd, x + bias below -lambd, 0 between. hardshrink has a bias of 0, softshrink a bias of lambd.
 
 Shapes: x's.
 Dtypes: real and bool; integers and bool give f32.
@@ -782,7 +782,7 @@ tensor([1.0907842])
 """,
     'sigmoid_backward': """sigmoid_backward(Tensor g, Tensor y) -> Tensor
 
-g·y·(1 - y), y being sigmoid's result.
+g·y·(1 - y), where y is the result of sigmoid.
 
 Shapes: broadcast.
 Dtypes: promoted; integers and bool give f32.
@@ -795,7 +795,7 @@ tensor([0.25])
 """,
     'tanh_backward': """tanh_backward(Tensor g, Tensor y) -> Tensor
 
-g·(1 - y²), y being tanh's result.
+g·(1 - y²), where y is the result of tanh.
 
 Shapes: broadcast.
 Dtypes: promoted; integers and bool give f32.
@@ -808,7 +808,7 @@ tensor([0.75])
 """,
     'relu_backward': """relu_backward(Tensor g, Tensor y) -> Tensor
 
-g where relu's result y is above 0, else 0.
+g where the result y of relu is above 0, else 0.
 
 Shapes: broadcast.
 Dtypes: promoted to a common dtype, which the result has; real.
@@ -850,7 +850,7 @@ tensor([0. , 0.5, 1. ])
 x + y.
 
 Shapes: broadcast.
-Dtypes: promoted to a common dtype, which the result has; of bools `add` is or, `mul` is and.
+Dtypes: promoted to a common dtype, which the result has; for bools `add` is or, `mul` is and.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -877,7 +877,7 @@ tensor([0., 1.])
 x·y.
 
 Shapes: broadcast.
-Dtypes: promoted to a common dtype, which the result has; of bools `add` is or, `mul` is and.
+Dtypes: promoted to a common dtype, which the result has; for bools `add` is or, `mul` is and.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -887,7 +887,7 @@ tensor([3., 8.])
 """,
     'div': """div(Tensor x, Tensor y) -> Tensor
 
-x/y; of integers a floating result.
+x/y; for integers a floating result.
 
 Shapes: broadcast.
 Dtypes: promoted; integers and bool give f32.
@@ -913,7 +913,7 @@ tensor([ 3, -4])
 """,
     'remainder': """remainder(Tensor x, Tensor y) -> Tensor
 
-x - y·floor(x/y): the sign of y, as Python's %.
+x - y·floor(x/y), which has the sign of y, like Python's %.
 
 Shapes: broadcast.
 Dtypes: promoted; real.
@@ -926,7 +926,7 @@ tensor([1, 2])
 """,
     'pow': """pow(Tensor x, Tensor y) -> Tensor
 
-x to the power of y. Integers refuse a negative number; in a tensor of exponents it gives 0, or ±1 where x is ±1.
+x to the power of y. For integers a negative number is an error; a negative element of a tensor of exponents gives 0, or ±1 where x is ±1.
 
 Shapes: broadcast.
 Dtypes: promoted to a common dtype, which the result has; not bool.
@@ -939,7 +939,7 @@ tensor([4., 9.])
 """,
     'maximum': """maximum(Tensor x, Tensor y) -> Tensor
 
-The larger of two; NaN where one is.
+The larger of the two; NaN if either is NaN.
 
 Shapes: broadcast.
 Dtypes: promoted; real and bool.
@@ -952,7 +952,7 @@ tensor([3., 5.])
 """,
     'minimum': """minimum(Tensor x, Tensor y) -> Tensor
 
-The smaller of two; NaN where one is.
+The smaller of the two; NaN if either is NaN.
 
 Shapes: broadcast.
 Dtypes: promoted; real and bool.
@@ -1082,7 +1082,7 @@ tensor([ 4, 12])
 """,
     'bitwise_right_shift': """bitwise_right_shift(Tensor x, Tensor y) -> Tensor
 
-x shifted right by y bits; a sign stays.
+x shifted right by y bits; the sign is kept.
 
 Shapes: broadcast.
 Dtypes: promoted; integers.
@@ -1111,7 +1111,7 @@ tensor([ 2.5, 12.5])
 x + value·y·z.
 
 Shapes: broadcast.
-Dtypes: numeric, promoted; of integers and another value than 1 f32.
+Dtypes: numeric, promoted; integers give f32 if value is not 1.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -1225,7 +1225,7 @@ tensor([False,  True])
 """,
     'logical_or': """logical_or(Tensor x, Tensor y) -> Tensor
 
-Whether one is not zero.
+Whether at least one is not zero.
 
 Shapes: broadcast.
 Dtypes: promoted; bool.
@@ -1251,10 +1251,10 @@ tensor([ True, False])
 """,
     'where': """where(Tensor condition, Tensor x, Tensor y) -> Tensor
 
-x where the condition holds, else y.
+x where the condition is true, else y.
 
 Shapes: broadcast.
-Dtypes: x and y promoted; the condition as bool.
+Dtypes: x and y promoted; the condition is converted to bool.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -1264,7 +1264,7 @@ tensor([1., 0.])
 """,
     'clamp': """clamp(Tensor x, Scalar? min=none, Scalar? max=none) -> Tensor
 
-Into [min, max]; either may be left out.
+x limited to [min, max]; either may be omitted.
 
 Shapes: x's.
 Dtypes: real; integers with a fractional bound give f32.
@@ -1277,7 +1277,7 @@ tensor([0. , 0.5, 1. ])
 """,
     'clamp_backward': """clamp_backward(Tensor g, Tensor x, Scalar? min=none, Scalar? max=none) -> Tensor
 
-0 where x is at a bound of clamp or outside, else g.
+0 where x is at or outside a bound of clamp, else g.
 
 Shapes: broadcast.
 Dtypes: promoted to a common dtype, which the result has; real.
@@ -1290,7 +1290,7 @@ tensor([0., 1., 0.])
 """,
     'where_between': """where_between(Tensor x, Tensor inside, Tensor outside, float low, float high) -> Tensor
 
-inside where low ≤ x ≤ high, else outside, which NaN takes.
+inside where low ≤ x ≤ high, else outside, also for NaN.
 
 Shapes: broadcast.
 Dtypes: promoted; real and bool; integers and bool give f32.
@@ -1303,7 +1303,7 @@ tensor([1., 0., 1.])
 """,
     'nan_to_num': """nan_to_num(Tensor x, float nan=0.0, float? posinf=none, float? neginf=none) -> Tensor
 
-NaN, ∞ and -∞ replaced, the infinities by the largest finite numbers of the dtype unless told.
+NaN, ∞ and -∞ replaced; by default the infinities become the largest finite numbers of the dtype.
 
 Shapes: x's.
 Dtypes: floating; the result has x's.
@@ -1316,7 +1316,7 @@ tensor([0., 1., 9.])
 """,
     'masked_fill': """masked_fill(Tensor x, Tensor mask, Tensor value) -> Tensor
 
-value where the mask holds, else x.
+value where the mask is true, else x.
 
 Shapes: broadcast.
 Dtypes: any x and value, promoted; a bool mask.
@@ -1329,7 +1329,7 @@ tensor([9., 2.])
 """,
     'cast': """cast(Tensor x, dtype dtype) -> Tensor
 
-As another dtype; floats are cut towards zero for integers. What is too large becomes NaN in float8_e4m3fn, infinity in other floats.
+x in another dtype; floats are truncated towards zero for integers. Values that are too large become NaN in float8_e4m3fn, infinity in other floats.
 
 Shapes: x's.
 Dtypes: any; the result has `dtype`.
@@ -1355,7 +1355,7 @@ tensor([1., 2.])
 """,
     'contiguous': """contiguous(Tensor x) -> Tensor
 
-Row-major without gaps; a copy.
+A row-major copy without gaps.
 
 Shapes: x's.
 Dtypes: any; the result has x's.
@@ -1369,7 +1369,7 @@ tensor([[1., 3.],
 """,
     'to': """to(Tensor x, device device) -> Tensor
 
-On another device.
+x on another device.
 
 Shapes: x's.
 Dtypes: any; the result has x's.
@@ -1421,7 +1421,7 @@ tensor([0, 2, 4])
 """,
     'linspace': """linspace(float start, float end, int num, bool endpoint=true, dtype? dtype=none, device? device=none) -> Tensor
 
-num numbers from start to end, the end included unless told.
+num numbers from start to end, end included by default.
 
 Shapes: one dimension of `num`.
 Dtypes: floating; f32 unless `dtype` says otherwise.
@@ -1448,7 +1448,7 @@ tensor([[1., 0.],
 
 The lower triangle up to the k-th diagonal of the last two dimensions.
 
-Shapes: x's, of rank 2 or more: each matrix by itself.
+Shapes: x's, of rank 2 or more; each matrix on its own.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1462,7 +1462,7 @@ tensor([[1., 0.],
 
 The upper triangle from the k-th diagonal of the last two dimensions.
 
-Shapes: x's, of rank 2 or more: each matrix by itself.
+Shapes: x's, of rank 2 or more; each matrix on its own.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1487,7 +1487,7 @@ tensor([0.89025915, 0.8946847 ])
 """,
     'normal': """normal(int[] shape, float mean=0.0, float std=1.0, dtype? dtype=none, device? device=none, generator? generator=none) -> Tensor
 
-Normal with mean and std.
+Normally distributed with mean and std.
 
 Shapes: `shape`.
 Dtypes: floating; f32 unless `dtype` says otherwise.
@@ -1551,7 +1551,7 @@ tensor([1., 1.])
 """,
     'dropout': """dropout(Tensor x, float p=0.5, bool training=true, generator? generator=none) -> Tensor
 
-x with elements zeroed with probability p and the rest scaled by 1/(1 - p); x itself unless training.
+x with elements zeroed with probability p and the others scaled by 1/(1 - p); x itself outside of training.
 
 Shapes: x's.
 Dtypes: any; floating in training.
@@ -1564,9 +1564,9 @@ tensor([1., 2.])
 """,
     'reshape': """reshape(Tensor x, int[] shape) -> Tensor
 
-Another shape of the same elements; -1 stands for what is left. A view where strides allow.
+The same elements in another shape, where -1 stands for the remaining size. A view if strides allow it.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1580,7 +1580,7 @@ tensor([[1., 2.],
 
 The dimensions in another order; a view.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1594,7 +1594,7 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 Two dimensions exchanged; a view.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1608,7 +1608,7 @@ tensor([[1., 3.],
 
 Dimensions of size 1 repeated without a copy; -1 keeps a size.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1620,9 +1620,9 @@ tensor([[1., 1., 1.],
 """,
     'squeeze': """squeeze(Tensor x, int[]? dims=none) -> Tensor
 
-Without dimensions of size 1: those named, or all.
+x without its dimensions of size 1, all or those named.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1634,9 +1634,9 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 """,
     'unsqueeze': """unsqueeze(Tensor x, int dim) -> Tensor
 
-A new dimension of size 1 at dim.
+x with a new dimension of size 1 at dim.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1649,9 +1649,9 @@ tensor([[1.],
 """,
     'flatten': """flatten(Tensor x, int start=0, int end=-1) -> Tensor
 
-The dimensions from start to end as one.
+The dimensions from start to end merged into one.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1664,7 +1664,7 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 start:end:step along a dimension; a view.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1676,9 +1676,9 @@ tensor([2., 4.])
 """,
     'select': """select(Tensor x, int dim, int index) -> Tensor
 
-One entry along a dimension, which goes away; a view.
+One entry along a dimension, which is dropped; a view.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1690,9 +1690,9 @@ tensor([1., 3.])
 """,
     'flip': """flip(Tensor x, int[]? dims=none) -> Tensor
 
-The order along dimensions reversed; a view.
+The order of elements reversed along dimensions; a view.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1704,9 +1704,9 @@ tensor([3., 2., 1.])
 """,
     'diagonal': """diagonal(Tensor x, int offset=0, int dim0=0, int dim1=1) -> Tensor
 
-A diagonal of two dimensions as a last one; a view.
+A diagonal of two dimensions as a new last one; a view.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1717,9 +1717,9 @@ tensor([1., 4.])
 """,
     'as_strided': """as_strided(Tensor x, int[] shape, int[] strides, int offset=0) -> Tensor
 
-Any strides over x's elements, counted row-major.
+A view with any strides over the elements of x, counted row-major.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1733,7 +1733,7 @@ tensor([[1., 3.],
 
 The same elements under another handle.
 
-Shapes: a view of x's memory wherever strides can say it.
+Shapes: a view of x's memory wherever strides can express it.
 Dtypes: any; the result has x's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1744,7 +1744,7 @@ tensor([1., 2.])
 """,
     'sum': """sum(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor
 
-Sum over dims, or over all.
+The sum over dims, or over all.
 
 Shapes: x's without `dims` (absent: all), of size 1 with `keepdim`.
 Dtypes: any; integers and bool are summed in 64 bits unless `dtype` says otherwise.
@@ -1758,7 +1758,7 @@ tensor([4., 6.])
 """,
     'prod': """prod(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor
 
-Product over dims, or over all.
+The product over dims, or over all.
 
 Shapes: x's without `dims` (absent: all), of size 1 with `keepdim`.
 Dtypes: any; integers and bool are summed in 64 bits unless `dtype` says otherwise.
@@ -1772,7 +1772,7 @@ tensor(24.0)
 """,
     'min': """min(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor
 
-Smallest element over dims, or over all.
+The smallest element over dims, or over all.
 
 Shapes: as `sum`.
 Dtypes: real and bool; the result has x's.
@@ -1786,7 +1786,7 @@ tensor([1., 3.])
 """,
     'max': """max(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor
 
-Largest element over dims, or over all.
+The largest element over dims, or over all.
 
 Shapes: as `sum`.
 Dtypes: real and bool; the result has x's.
@@ -1800,7 +1800,7 @@ tensor([2., 4.])
 """,
     'mean': """mean(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor
 
-Mean over dims, or over all.
+The mean over dims, or over all.
 
 Shapes: as `sum`.
 Dtypes: any; integers and bool give f32.
@@ -1814,7 +1814,7 @@ tensor([2., 3.])
 """,
     'var': """var(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor
 
-Variance over dims; correction 1 divides by n - 1.
+The variance over dims; correction 1 divides by n - 1.
 
 Shapes: as `sum`.
 Dtypes: real and bool; integers and bool give f32.
@@ -1828,7 +1828,7 @@ tensor(1.0)
 """,
     'std': """std(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor
 
-Standard deviation over dims; correction 1 divides by n - 1.
+The standard deviation over dims; correction 1 divides by n - 1.
 
 Shapes: as `sum`.
 Dtypes: real and bool; integers and bool give f32.
@@ -1859,7 +1859,7 @@ tensor(0.6931472)
 The p-norm over dims, or over all.
 
 Shapes: as `sum`.
-Dtypes: any; integers and bool give f32, complex numbers real.
+Dtypes: any; integers and bool give f32, complex numbers real ones.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -1870,7 +1870,7 @@ tensor(5.0)
 """,
     'any': """any(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor
 
-Whether one element is not zero.
+Whether at least one element is not zero.
 
 Shapes: as `sum`.
 Dtypes: any; bool.
@@ -1912,9 +1912,9 @@ tensor(2)
 """,
     'argmin': """argmin(Tensor x, int? dim=none, bool keepdim=false) -> Tensor
 
-Position of the smallest element along dim, or in the flattened tensor.
+The position of the smallest element along dim, or in the flattened tensor.
 
-Shapes: x's without `dim`; rank 0 where it is absent.
+Shapes: x's without `dim`; rank 0 if it is absent.
 Dtypes: real and bool; i64.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -1926,9 +1926,9 @@ tensor(1)
 """,
     'argmax': """argmax(Tensor x, int? dim=none, bool keepdim=false) -> Tensor
 
-Position of the largest element along dim, or in the flattened tensor.
+The position of the largest element along dim, or in the flattened tensor.
 
-Shapes: x's without `dim`; rank 0 where it is absent.
+Shapes: x's without `dim`; rank 0 if it is absent.
 Dtypes: real and bool; i64.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -1968,7 +1968,7 @@ tensor([1., 2., 6.])
 """,
     'cummax': """cummax(Tensor x, int dim) -> Tensor values, Tensor indices
 
-Running maximum along dim, and where it stands; of equal ones the last. NaN stays.
+The running maximum along dim and its position, the last one among equals. NaN propagates.
 
 Shapes: x's, both.
 Dtypes: real and bool; indices are i64.
@@ -1982,7 +1982,7 @@ cummax_result(values=tensor([1., 3., 3.]), indices=tensor([0, 1, 1]))
 """,
     'cummin': """cummin(Tensor x, int dim) -> Tensor values, Tensor indices
 
-Running minimum along dim, and where it stands; of equal ones the last. NaN stays.
+The running minimum along dim and its position, the last one among equals. NaN propagates.
 
 Shapes: x's, both.
 Dtypes: real and bool; indices are i64.
@@ -1998,7 +1998,7 @@ cummin_result(values=tensor([3., 1., 1.]), indices=tensor([0, 1, 1]))
 
 exp(x)/sum(exp(x)) along dim.
 
-Shapes: x's; `dim` counts from the end where it is negative.
+Shapes: x's; `dim` counts from the end if it is negative.
 Dtypes: real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2012,7 +2012,7 @@ tensor([0.5, 0.5])
 
 log(softmax(x)) along dim, without overflow.
 
-Shapes: x's; `dim` counts from the end where it is negative.
+Shapes: x's; `dim` counts from the end if it is negative.
 Dtypes: real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2024,7 +2024,7 @@ tensor([-0.6931472, -0.6931472])
 """,
     'softmax_backward': """softmax_backward(Tensor g, Tensor y, int dim) -> Tensor
 
-The gradient of softmax from its result y.
+The gradient of softmax, computed from its result y.
 
 Shapes: y's.
 Dtypes: a floating dtype, common to both.
@@ -2038,7 +2038,7 @@ tensor([ 0.25, -0.25])
 """,
     'log_softmax_backward': """log_softmax_backward(Tensor g, Tensor y, int dim) -> Tensor
 
-The gradient of log_softmax from its result y.
+The gradient of log_softmax, computed from its result y.
 
 Shapes: y's.
 Dtypes: a floating dtype, common to both.
@@ -2052,7 +2052,7 @@ tensor([ 0.39346933, -0.60653067])
 """,
     'sort': """sort(Tensor x, int dim=-1, bool descending=false, bool stable=true) -> Tensor values, Tensor indices
 
-Sorted along dim, with the positions they came from.
+x sorted along dim, with the positions from which the values came.
 
 Shapes: x's, both.
 Dtypes: real and bool; indices are i64.
@@ -2094,7 +2094,7 @@ topk_result(values=tensor([3., 2.]), indices=tensor([0, 2]))
 """,
     'searchsorted': """searchsorted(Tensor sorted, Tensor values, bool right=false) -> Tensor
 
-Where to insert values into a sorted tensor: before equals, or behind them (right).
+Where to insert values into a sorted tensor: before equal elements, or after them (right).
 
 Shapes: the values'; `sorted` is one row, or has a row for each row of values.
 Dtypes: promoted; not complex; i64.
@@ -2107,9 +2107,9 @@ tensor([1, 2])
 """,
     'unique': """unique(Tensor x) -> Tensor values, Tensor indices, Tensor inverse, Tensor counts
 
-Distinct elements in rising order, first positions, which of them each element is, and counts.
+The distinct elements in ascending order, where each first occurs, which of them each element is, and how often each occurs.
 
-Shapes: `inverse` has x's; the others depend on the data: known when the kernel has run.
+Shapes: `inverse` has x's; the others depend on the data and are known once the kernel has run.
 Dtypes: real and bool; indices, inverse and counts are i64.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -2120,9 +2120,9 @@ unique_result(values=tensor([1, 2]), indices=tensor([1, 0]), inverse=tensor([1, 
 """,
     'nonzero': """nonzero(Tensor x) -> Tensor
 
-Positions of elements that are not zero, one row each.
+The positions of elements that are not zero, one row for each.
 
-Shapes: depend on the data: known when the kernel has run.
+Shapes: depend on the data and are known once the kernel has run.
 Dtypes: any; i64.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -2134,9 +2134,9 @@ tensor([[1],
 """,
     'masked_select': """masked_select(Tensor x, Tensor mask) -> Tensor
 
-The elements where the mask holds.
+The elements where the mask is true.
 
-Shapes: depend on the data: known when the kernel has run.
+Shapes: depend on the data and are known once the kernel has run.
 Dtypes: any; the mask is bool.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2160,7 +2160,7 @@ tensor([[11.]])
 """,
     'scaled_matmul': """scaled_matmul(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias=none, dtype? dtype=none) -> Tensor
 
-a @ b of 8-bit floats times both scales, plus bias, summed in float32; without a gradient but that of bias.
+a @ b of 8-bit floats times both scales, plus bias, summed in float32; only bias has a gradient.
 
 Shapes: (m, k) and (k, n) give (m, n).
 Dtypes: f8_e4m3 or f8_e5m2; scales are f32; the result is f16, bf16 or f32.
@@ -2264,7 +2264,7 @@ tensor([[[1., 3., 2.]]])
 """,
     'max_pool': """max_pool(Tensor x, int[] kernel, int[]? stride=none, int[] padding=[0], int[] dilation=[1], bool ceil_mode=false) -> Tensor values, Tensor indices
 
-Largest element of each window, with its position.
+The largest element of each window, and its position.
 
 Shapes: x (N, C, spatial…); one to three spatial dimensions.
 Dtypes: real; indices are i64.
@@ -2291,7 +2291,7 @@ tensor([[[0., 1., 0., 1.]]])
 """,
     'avg_pool': """avg_pool(Tensor x, int[] kernel, int[]? stride=none, int[] padding=[0], bool ceil_mode=false, bool count_include_pad=true) -> Tensor
 
-Mean of each window.
+The mean of each window.
 
 Shapes: x (N, C, spatial…).
 Dtypes: floating.
@@ -2317,7 +2317,7 @@ tensor([[[0.5, 0.5, 0.5, 0.5]]])
 """,
     'adaptive_avg_pool': """adaptive_avg_pool(Tensor x, int[] size) -> Tensor
 
-Mean over windows that give the wanted size.
+The mean over windows chosen to give the requested size.
 
 Shapes: x (N, C, spatial…) gives (N, C, size…).
 Dtypes: floating.
@@ -2343,7 +2343,7 @@ tensor([[[0.25, 0.25, 0.25, 0.25]]])
 """,
     'adaptive_max_pool': """adaptive_max_pool(Tensor x, int[] size) -> Tensor values, Tensor indices
 
-Largest element over windows that give the wanted size, with its position.
+The largest element over windows chosen to give the requested size, and its position.
 
 Shapes: x (N, C, spatial…) gives (N, C, size…).
 Dtypes: real; indices are i64.
@@ -2356,7 +2356,7 @@ adaptive_max_pool_result(values=tensor([[[4.]]]), indices=tensor([[[3]]]))
 """,
     'interpolate': """interpolate(Tensor x, int[] size, str mode="nearest", bool align_corners=false) -> Tensor
 
-Resampled to a size: nearest, linear, …
+x resampled to a size: nearest, linear, …
 
 Shapes: x (N, C, spatial…) gives (N, C, size…).
 Dtypes: floating.
@@ -2382,10 +2382,10 @@ tensor([[[2., 2.]]])
 """,
     'grid_sample': """grid_sample(Tensor x, Tensor grid, str mode="bilinear", str padding_mode="zeros", bool align_corners=false) -> Tensor
 
-x read where grid says: (x, y) or (x, y, z) from −1 to 1, the centres of the outer elements with align_corners, else their outer edges. mode: bilinear, nearest or, with 2 spatial dimensions, bicubic. padding_mode, what is read outside: zeros, border or reflection. NaN counts as −1.
+x read at the positions in grid: (x, y) or (x, y, z) from −1 to 1, which are the centres of the outer elements with align_corners, otherwise their outer edges. mode: bilinear, nearest or, with 2 spatial dimensions, bicubic. padding_mode says what is read outside: zeros, border or reflection. NaN counts as −1.
 
 Shapes: x (N, C, H, W) and grid (N, Ho, Wo, 2) give (N, C, Ho, Wo); x (N, C, D, H, W) and grid (N, Do, Ho, Wo, 3) give (N, C, Do, Ho, Wo).
-Dtypes: floating, one of both.
+Dtypes: floating, the same for both.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2398,7 +2398,7 @@ tensor([[[[2.5, 2. ]]]])
 The gradients of grid_sample.
 
 Shapes: those of x and of grid.
-Dtypes: floating, one of all.
+Dtypes: floating, the same for all.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2408,7 +2408,7 @@ tensor([[[[1., 2.]]]])
 """,
     'pad': """pad(Tensor x, int[] pads, str mode="constant", float value=0.0) -> Tensor
 
-Padded; pads are (before, after) of the last dimension, then of the one before it, …
+x padded; pads are (before, after) for the last dimension, then for the one before it, …
 
 Shapes: x's, each padded dimension longer by both of its pads.
 Dtypes: any; the result has x's.
@@ -2423,7 +2423,7 @@ tensor([[0., 1., 2., 0.]])
 
 The gradient of pad.
 
-Shapes: x's before it was padded.
+Shapes: x's before padding.
 Dtypes: numeric; the result has g's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2434,7 +2434,7 @@ tensor([[2., 3.]])
 """,
     'gather': """gather(Tensor x, int dim, Tensor index) -> Tensor
 
-Along dim the entries that index names; the shape is that of index.
+The entries along dim that index names, in the shape of index.
 
 Shapes: the index's, whose rank is x's.
 Dtypes: any; the index is an integer.
@@ -2477,7 +2477,7 @@ tensor([12.,  1.])
 """,
     'index_select': """index_select(Tensor x, int dim, Tensor index) -> Tensor
 
-The entries along dim that a list names.
+The entries along dim that a vector of indices names.
 
 Shapes: x's with the index's length along `dim`.
 Dtypes: any; the index is an integer of rank 0 or 1.
@@ -2505,7 +2505,7 @@ tensor([ 1., 12.])
 """,
     'index': """index(Tensor x, Tensor?[] indices) -> Tensor
 
-x[indices] with a tensor, or None for all, per dimension.
+x[indices] with a tensor, or None for all, for each dimension.
 
 Shapes: indices broadcast against each other and take the place of the dimensions that they index.
 Dtypes: any; indices are integers.
@@ -2536,7 +2536,7 @@ tensor([9., 2.])
 
 The elements of the flattened x that index names.
 
-Shapes: The shape of index; x counts as flat.
+Shapes: The shape of index; x counts as flattened.
 Dtypes: any; the index is an integer.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2548,7 +2548,7 @@ tensor([30., 10.])
 """,
     'slice_scatter': """slice_scatter(Tensor x, Tensor src, int dim, int? start=none, int? end=none, int step=1) -> Tensor
 
-x with src in the place of a slice.
+x with src in place of a slice.
 
 Shapes: x's.
 Dtypes: x's.
@@ -2562,7 +2562,7 @@ tensor([1., 8., 9.])
 """,
     'as_strided_scatter': """as_strided_scatter(Tensor x, Tensor src, int[] shape, int[] strides, int offset=0) -> Tensor
 
-x with src in the place of as_strided.
+x with src in place of as_strided.
 
 Shapes: x's.
 Dtypes: x's.
@@ -2575,9 +2575,9 @@ tensor([1., 2., 9.])
 """,
     'scatter_reduce': """scatter_reduce(Tensor x, int dim, Tensor index, Tensor src, str reduce, bool include_self=true) -> Tensor
 
-x with the entries that index names along dim replaced by the sum, prod, mean, amax or amin of what src brings to each, and, with include_self, of the entry itself. Means of integers are rounded down.
+x with the entries that index names along dim replaced by the sum, prod, mean, amax or amin of the values of src for each and, with include_self, of the entry itself. Means of integers are rounded down.
 
-Shapes: x's; src has the index's, which is not larger than x but along `dim`.
+Shapes: x's; src has the index's, which is not larger than x except along `dim`.
 Dtypes: x's, a mean's not bool, an amax's and amin's not complex; the index is an integer.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2591,7 +2591,7 @@ tensor([6., 1.])
 
 The rows of weight that index names.
 
-Shapes: the index's, and behind it the weight's columns.
+Shapes: the index's, followed by the weight's columns.
 Dtypes: the weight's; the index is an integer.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2604,7 +2604,7 @@ tensor([[3., 4.],
 """,
     'embedding_backward': """embedding_backward(Tensor g, Tensor index, int rows, int? padding_idx=none) -> Tensor
 
-The gradient of embedding for a weight of so many rows.
+The gradient of embedding for a weight with that many rows.
 
 Shapes: (rows, columns of g).
 Dtypes: g's.
@@ -2619,7 +2619,7 @@ tensor([[0., 0.],
 """,
     'embedding_bag': """embedding_bag(Tensor weight, Tensor index, Tensor offsets, str mode="mean", Tensor? per_sample_weights=none, int? padding_idx=none) -> Tensor
 
-The sum, mean or max of the rows of weight that index names, over bags: offsets has the places of index where each bag begins, of which the first is 0. Bags without rows give 0. Rows are multiplied by per_sample_weights; those of padding_idx are left out.
+The sum, mean or max of the rows of weight that index names, over bags: offsets holds the position in index where each bag begins, the first of which is 0. Empty bags give 0. Rows are multiplied by per_sample_weights; those of padding_idx are left out.
 
 Shapes: weight (R, W), index (n), per_sample_weights (n) and offsets (B) give (B, W).
 Dtypes: a floating dtype, the weight's; index and offsets are integers.
@@ -2634,7 +2634,7 @@ tensor([[6., 8.],
 """,
     'roll': """roll(Tensor x, int[] shifts, int[]? dims=none) -> Tensor
 
-Shifted along dims; what falls off comes in again.
+x shifted along dims; elements that leave at one end return at the other.
 
 Shapes: x's.
 Dtypes: any; the result has x's.
@@ -2650,7 +2650,7 @@ tensor([3., 1., 2.])
 
 Tensors joined along dim.
 
-Shapes: alike but along `dim`, where they add up.
+Shapes: equal except along `dim`, where they add up.
 Dtypes: promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2664,7 +2664,7 @@ tensor([1., 2., 3.])
 
 Tensors joined along a new dimension.
 
-Shapes: All have one shape; the result has their number at `dim`.
+Shapes: All have the same shape; the result has their number at `dim`.
 Dtypes: any, promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2677,7 +2677,7 @@ tensor([[1., 2.],
 """,
     'repeat': """repeat(Tensor x, int[] repeats) -> Tensor
 
-Copies side by side, so many along each dimension.
+Copies side by side, repeated along each dimension.
 
 Shapes: Each size times its repeat, which may name new leading dimensions.
 Dtypes: any.
@@ -2690,7 +2690,7 @@ tensor([1., 2., 1., 2.])
 """,
     'tile': """tile(Tensor x, int[] repeats) -> Tensor
 
-Copies side by side, as numpy.tile.
+Copies side by side, like numpy.tile.
 
 Shapes: Each size times its repeat; missing repeats at the front are 1.
 Dtypes: any.
@@ -2718,10 +2718,10 @@ tensor([[1, 0, 0],
 """,
     'attention': """attention(Tensor q, Tensor k, Tensor v, Tensor? mask=none, bool causal=false, float? scale=none) -> Tensor y, Tensor lse
 
-Scaled dot-product attention: softmax(scale·q·kᵀ + mask)·v, and lse, the logarithm of each query's Σ e^score. A bool mask allows where it is true, another is added; causal hides keys behind the query's place; scale is 1/√E unless given; fewer heads of k and v serve groups of q's.
+Scaled dot-product attention: softmax(scale·q·kᵀ + mask)·v, and lse, the logarithm of each query's Σ e^score. A bool mask allows where it is true, any other is added to the scores; causal hides the keys after the query's position; scale defaults to 1/√E. If k and v have fewer heads, each serves a group of q's.
 
 Shapes: q (B, H, L, E), k (B, G, S, E), v (B, G, S, F) give y (B, H, L, F); H is a multiple of G.
-Dtypes: a floating dtype, common to all; the mask also bool.
+Dtypes: a floating dtype, common to all; the mask may also be bool.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2731,7 +2731,7 @@ tensor([[[[2.660477]]]])
 """,
     'attention_backward': """attention_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor lse, Tensor? glse, Tensor? mask, bool causal, float? scale) -> Tensor gq, Tensor gk, Tensor gv
 
-The gradients of attention from its results; glse is the gradient to lse.
+The gradients of attention, computed from its results; glse is the gradient of lse.
 
 Shapes: those of q, k, v.
 Dtypes: as in `attention`.
@@ -2744,10 +2744,10 @@ tensor([[[[1.]]]])
 """,
     'attention_packed': """attention_packed(Tensor qkv, Tensor? mask=none, bool causal=false, float? scale=none) -> Tensor y, Tensor lse
 
-attention of q, k and v that lie in one tensor, as one product gives them, with y as the next product reads it. Its gradient is written once, into one tensor.
+attention of q, k and v in one tensor, as a single product computes them, with y in the layout that the next product reads. Its gradient is written once, into one tensor.
 
 Shapes: qkv (B, L, 3, H, E) gives y (B, L, H, E) and lse (B, H, L).
-Dtypes: floating; the mask also bool.
+Dtypes: floating; the mask may also be bool.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2757,7 +2757,7 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 """,
     'attention_packed_backward': """attention_packed_backward(Tensor g, Tensor qkv, Tensor y, Tensor lse, Tensor? glse, Tensor? mask, bool causal, float? scale) -> Tensor
 
-The gradient of attention_packed from its results; glse is the gradient to lse.
+The gradient of attention_packed, computed from its results; glse is the gradient of lse.
 
 Shapes: that of qkv.
 Dtypes: as in `attention_packed`.
@@ -2770,7 +2770,7 @@ tensor([0., 0., 1.])
 """,
     'lstm': """lstm(Tensor x, Tensor h0, Tensor c0, Tensor weight, bool reverse=false) -> Tensor y, Tensor c, Tensor gates
 
-A layer of long short-term memory over a sequence: from a = x[t] + h·weightᵀ the gates i, f and o by sigmoid and g by tanh, then c = f·c + i·g and h = o·tanh(c), which are the results' rows t. x is the input's product with its weight, plus biases; reverse begins at the end.
+A layer of long short-term memory over a sequence: a = x[t] + h·weightᵀ gives the gates i, f and o by sigmoid and g by tanh; then c = f·c + i·g and h = o·tanh(c), which are rows t of the results. x is the product of the input with its weight, plus biases; reverse begins at the end.
 
 Shapes: x (T, B, 4·H), h0 and c0 (B, H), weight (4·H, H) give y and c (T, B, H) and gates (T, B, 4·H).
 Dtypes: a floating dtype, common to all.
@@ -2783,7 +2783,7 @@ tensor([[[0.36335468]]])
 """,
     'lstm_backward': """lstm_backward(Tensor gy, Tensor? gc, Tensor? ggates, Tensor c0, Tensor weight, Tensor c, Tensor gates, bool reverse) -> Tensor gx, Tensor gh0, Tensor gc0
 
-The gradients of lstm from its results; the weight's is the product of gx and the states before.
+The gradients of lstm, computed from its results; the weight's is the product of gx with the states before each step.
 
 Shapes: those of x, h0 and c0.
 Dtypes: as in `lstm`.
@@ -2796,9 +2796,9 @@ tensor([[[0.  , 0.  , 0.25, 0.  ]]])
 """,
     'layer_norm': """layer_norm(Tensor x, int[] shape, Tensor? weight=none, Tensor? bias=none, float eps=1e-5) -> Tensor y, Tensor mean, Tensor rstd
 
-Normalised over the last dimensions, of the given shape; with mean and 1/std.
+x normalised over the last dimensions, those of the given shape; also the mean and 1/std.
 
-Shapes: y is x's; mean and rstd are x's with size 1 along the normalised dimensions.
+Shapes: y has x's; mean and rstd have x's with size 1 along the normalised dimensions.
 Dtypes: real and bool; integers and bool give f32; statistics of half types are f32; parameters of x's dtype or of the statistics'.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2822,9 +2822,9 @@ tensor([[0., 0.]])
 """,
     'add_layer_norm': """add_layer_norm(Tensor x, Tensor residual, int[] shape, Tensor? weight=none, Tensor? bias=none, float eps=1e-5) -> Tensor y, Tensor sum, Tensor mean, Tensor rstd
 
-layer_norm of x + residual, and the sum itself: what stands between two branches of a network with residuals.
+layer_norm of x + residual, and the sum itself: the step between two branches of a residual network.
 
-Shapes: x and residual have one shape, y and sum as well; mean and rstd are x's with size 1 along the normalised dimensions.
+Shapes: x, residual, y and sum have the same shape; mean and rstd have x's with size 1 along the normalised dimensions.
 Dtypes: as in `layer_norm`; x and residual are promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2835,7 +2835,7 @@ tensor([[1., 3.]])
 """,
     'add_layer_norm_backward': """add_layer_norm_backward(Tensor g, Tensor? gsum, Tensor sum, Tensor mean, Tensor rstd, Tensor? weight, int[] shape) -> Tensor gx, Tensor gweight, Tensor gbias
 
-The gradients of add_layer_norm; gsum is the gradient to its sum.
+The gradients of add_layer_norm; gsum is the gradient of its sum.
 
 Shapes: those of x, weight and bias.
 Dtypes: as in the forward op; gradients of parameters have weight's.
@@ -2848,9 +2848,9 @@ tensor([[1., 1.]])
 """,
     'rms_norm': """rms_norm(Tensor x, int[] shape, Tensor? weight=none, float eps=1e-5) -> Tensor y, Tensor rstd
 
-Divided by the root of the mean square over the last dimensions.
+x divided by the root of its mean square over the last dimensions.
 
-Shapes: y is x's; rstd is x's with size 1 along the normalised dimensions.
+Shapes: y has x's; rstd has x's with size 1 along the normalised dimensions.
 Dtypes: real and bool; integers and bool give f32; statistics of half types are f32; parameters of x's dtype or of the statistics'.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2874,7 +2874,7 @@ tensor([[ 0.5, -0.5]])
 """,
     'group_norm': """group_norm(Tensor x, int groups, Tensor? weight=none, Tensor? bias=none, float eps=1e-5) -> Tensor y, Tensor mean, Tensor rstd
 
-Normalised over groups of channels.
+x normalised over groups of channels.
 
 Shapes: x (N, C, …); statistics (N, groups).
 Dtypes: real and bool; integers and bool give f32; statistics of half types are f32; parameters of x's dtype or of the statistics'.
@@ -2900,7 +2900,7 @@ tensor([[[0., 0.]]])
 """,
     'batch_norm': """batch_norm(Tensor x, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float eps=1e-5) -> Tensor y, Tensor mean, Tensor rstd
 
-Normalised per channel: with the batch's statistics in training, else with those given.
+x normalised for each channel: in training with the batch's statistics, otherwise with the given ones.
 
 Shapes: x (N, C, …); statistics (C).
 Dtypes: real and bool; integers and bool give f32; statistics of half types are f32; parameters of x's dtype or of the statistics'.
@@ -2954,9 +2954,9 @@ tensor([[ 0., -1.]])
 """,
     'softmax_cross_entropy': """softmax_cross_entropy(Tensor logits, Tensor target, Tensor? weight=none, str reduction="mean", int ignore_index=-100) -> Tensor loss, Tensor counted, Tensor lse
 
-Minus the log probability of each row's class under softmax, times its weight, or the mean or sum of these; the weights that count; the logarithm of each row's sum of exponentials.
+Minus the log probability of each row's class under softmax, times its weight, or their mean or sum; also the weights that count and the logarithm of each row's sum of exponentials.
 
-Shapes: logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is one number, with reduction "none" one of each row.
+Shapes: logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is one number, with reduction "none" one for each row.
 Dtypes: real and bool; f32 for halves, integers and bool; the target is an integer.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2967,7 +2967,7 @@ tensor(0.6931472)
 """,
     'softmax_cross_entropy_backward': """softmax_cross_entropy_backward(Tensor g, Tensor logits, Tensor target, Tensor counted, Tensor lse) -> Tensor
 
-The gradient of softmax_cross_entropy's loss.
+The gradient of the loss of softmax_cross_entropy.
 
 Shapes: g (N) or one number, logits (N, C), target, counted and lse (N) give (N, C).
 Dtypes: floating; the result has logits'.
@@ -2982,7 +2982,7 @@ tensor([[ 0.5000236, -0.4999764]])
 
 nll_loss of log_softmax(logits), with label smoothing.
 
-Shapes: logits (C,), (N, C) or (N, C, …); target without C, or probabilities of the shape of logits. One number, or with reduction "none" the shape of logits without C.
+Shapes: logits (C,), (N, C) or (N, C, …); target without C, or probabilities in the shape of logits. One number, or with reduction "none" the shape of logits without C.
 Dtypes: real and bool; f32 for halves, integers and bool; an integer target, or one like logits.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -3009,7 +3009,7 @@ tensor(2.0)
 |x - target|.
 
 Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
-Dtypes: numeric, promoted; integers give f32, complex numbers real.
+Dtypes: numeric, promoted; integers give f32, complex numbers real ones.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -3019,7 +3019,7 @@ tensor(1.0)
 """,
     'smooth_l1_loss': """smooth_l1_loss(Tensor x, Tensor target, str reduction="mean", float beta=1.0) -> Tensor
 
-Squared below beta, linear above.
+Quadratic below beta, linear above.
 
 Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
 Dtypes: real, promoted; integers give f32.
@@ -3032,7 +3032,7 @@ tensor(0.75)
 """,
     'huber_loss': """huber_loss(Tensor x, Tensor target, str reduction="mean", float delta=1.0) -> Tensor
 
-Half of the square up to delta, linear above with the slope delta.
+Half of the square up to delta, linear with slope delta above.
 
 Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
 Dtypes: real, promoted; integers give f32.
@@ -3045,10 +3045,10 @@ tensor(0.75)
 """,
     'huber_loss_backward': """huber_loss_backward(Tensor g, Tensor x, Tensor target, float? delta=none, float scale=1.0) -> Tensor
 
-scale·g·(x - target), the difference held within ±delta where that is given. The gradients of mse_loss, smooth_l1_loss and huber_loss are made of it.
+scale·g·(x - target), with the difference limited to ±delta if that is given. The gradients of mse_loss, smooth_l1_loss and huber_loss use it.
 
 Shapes: broadcast.
-Dtypes: numeric, promoted; integers give f32; with delta real.
+Dtypes: numeric, promoted; integers give f32; real if delta is given.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -3097,7 +3097,7 @@ tensor(0.0)
 """,
     'ctc_loss': """ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool normalized=false) -> Tensor
 
-Minus the logarithm of the probability of each sample's labels over all their alignments with its steps, infinity where there is none (Graves et al. 2006). normalized says that log_probs come from log_softmax: their gradient is then that of its operand. No gradient comes from an infinite loss.
+Minus the logarithm of the probability of each sample's labels over all their alignments with its steps; infinity if there is none (Graves et al. 2006). normalized says that log_probs come from log_softmax: the gradient is then that of its operand. An infinite loss has a gradient of 0.
 
 Shapes: log_probs (T, N, C), targets (N, S), input_lengths and target_lengths (N) give (N).
 Dtypes: floating; f32 for halves; labels and lengths are integers.
@@ -3110,7 +3110,7 @@ tensor([0.9013877])
 """,
     'ctc_loss_backward': """ctc_loss_backward(Tensor g, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool normalized) -> Tensor
 
-The gradient of ctc_loss, which takes the way forwards once more.
+The gradient of ctc_loss, which runs the recursion forwards again.
 
 Shapes: g (N) and the operands of `ctc_loss` give (T, N, C).
 Dtypes: floating; the result has log_probs'.
@@ -3123,7 +3123,7 @@ tensor([[[ 0., -1.]]])
 """,
     'quantize_int4': """quantize_int4(Tensor w, int group=32) -> Tensor packed, Tensor scale, Tensor offset
 
-w in four bits: for each group of entries along the last dimension an offset, min w, a scale, (max w - min w)/15, and (w - offset)/scale rounded, two in a byte.
+w in four bits: for each group of entries along the last dimension an offset, min w, a scale, (max w - min w)/15, and (w - offset)/scale, rounded and stored two to a byte.
 
 Shapes: w (…, n) gives packed (…, n/2), scale and offset (…, n/group).
 Dtypes: floating; packed is u8, scale and offset have w's.
@@ -3136,7 +3136,7 @@ tensor([[240,  49]], dtype=uint8)
 """,
     'dequantize_int4': """dequantize_int4(Tensor packed, Tensor scale, Tensor offset) -> Tensor
 
-What quantize_int4 packed, in the dtype of scale and offset.
+The weight that quantize_int4 packed, in the dtype of scale and offset.
 
 Shapes: packed (…, n/2), scale and offset (…, groups) give (…, n).
 Dtypes: packed u8, scale and offset floating and promoted.
@@ -3162,7 +3162,7 @@ tensor([[37.]])
 """,
     'quantize_int8': """quantize_int8(Tensor w, int group=32) -> Tensor packed, Tensor scale
 
-w in eight bits: for each group of entries along the last dimension a scale, max|w|/127, and w/scale rounded.
+w in eight bits: for each group of entries along the last dimension a scale, max|w|/127, and w/scale, rounded.
 
 Shapes: w (…, n) gives packed (…, n) and scale (…, n/group).
 Dtypes: floating; packed is i8, scale has w's.
@@ -3175,7 +3175,7 @@ tensor([[ 127, -127,    0,    3]], dtype=int8)
 """,
     'dequantize_int8': """dequantize_int8(Tensor packed, Tensor scale) -> Tensor
 
-What quantize_int8 packed, in the dtype of scale.
+The weight that quantize_int8 packed, in the dtype of scale.
 
 Shapes: packed (…, n) and scale (…, groups) give (…, n).
 Dtypes: packed i8, scale floating; the result has scale's.
@@ -3201,7 +3201,7 @@ tensor([[-2.5]])
 """,
     'linear_w8a8': """linear_w8a8(Tensor x, Tensor packed, Tensor scale, Tensor? bias=none, Tensor? x_range=none) -> Tensor
 
-linear with a weight that quantize_int8 packed in one group a row, and with x in eight bits, too: for each row, or for all by x_range, (low, high), integers from 0 to 255 stand for low to high, 0 included. Sums of products are exact where processors multiply such integers.
+linear with a weight that quantize_int8 packed with one group for each row, and with x in eight bits as well: integers from 0 to 255 represent the range from low to high, 0 included, of each row, or of all by x_range, (low, high). Sums of products are exact on processors that multiply such integers.
 
 Shapes: x (…, n), packed (out, n), scale (out, 1), bias (out), x_range (2) give (…, out).
 Dtypes: packed i8, x, scale, bias and x_range floating and promoted.
@@ -3214,7 +3214,7 @@ tensor([[-2.4941177]])
 """,
     'linear_integer': """linear_integer(Tensor x, Tensor weight) -> Tensor
 
-x times the transpose of weight, integers of eight bits, exactly, modulo 2^32.
+x times the transpose of weight, for 8-bit integers; exact modulo 2^32.
 
 Shapes: x (…, n) and weight (out, n) give (…, out).
 Dtypes: x u8 or i8, weight i8; i32 results.
@@ -3229,7 +3229,7 @@ tensor([[-797]], dtype=int32)
 
 One step of stochastic gradient descent, written into the parameters.
 
-Shapes: written in place, each list entry by itself.
+Shapes: written in place, each list entry on its own.
 Dtypes: floating; each parameter with its gradient and state.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -3241,7 +3241,7 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 One step of Adam, or AdamW (decoupled), written into parameters and state.
 
-Shapes: written in place, each list entry by itself.
+Shapes: written in place, each list entry on its own.
 Dtypes: floating; each parameter with its gradient and state.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -3251,9 +3251,9 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 """,
     'adam_step_counted': """adam_step_counted(Tensor![] params, Tensor[] grads, Tensor![] exp_avg, Tensor![] exp_avg_sq, Tensor![] max_exp_avg_sq, Tensor! step, Tensor lr, float beta1=0.9, float beta2=0.999, float eps=1e-8, float weight_decay=0.0, bool decoupled=false) -> ()
 
-adam_step whose number and rate lie in tensors: step is raised by one first. So a step that was captured as a graph counts on when it is replayed, by the rate of the day.
+adam_step with its number and rate in tensors; step is increased by one first. A step that was captured as a graph therefore keeps counting when it is replayed, and uses the current rate.
 
-Shapes: written in place, each list entry by itself; step and lr have one element.
+Shapes: written in place, each list entry on its own; step and lr have one element.
 Dtypes: floating; each parameter with its gradient and state, lr as f64; step is i64.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -3265,7 +3265,7 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 One step of RMSprop, written into parameters and state.
 
-Shapes: written in place, each list entry by itself.
+Shapes: written in place, each list entry on its own.
 Dtypes: floating; each parameter with its gradient and state.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -3277,7 +3277,7 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 One step of Adagrad, written into parameters and state.
 
-Shapes: written in place, each list entry by itself.
+Shapes: written in place, each list entry on its own.
 Dtypes: floating; each parameter with its gradient and state.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -3287,10 +3287,10 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 """,
     'multi_norm': """multi_norm(Tensor[] xs, float p=2.0) -> Tensor
 
-The p-norm of all tensors of a list together.
+The joint p-norm of all tensors of a list.
 
 Shapes: rank 0.
-Dtypes: floating; f64 where one of them is, else f32.
+Dtypes: floating; f64 if one of them is, else f32.
 Gradient: none.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -3302,8 +3302,8 @@ tensor(5.0)
 
 Every tensor of a list multiplied by a factor, in place.
 
-Shapes: written in place, each list entry by itself; factor has one element.
-Dtypes: floating; each may have its own, also factor.
+Shapes: written in place, each list entry on its own; factor has one element.
+Dtypes: floating; each tensor and factor may have its own.
 Gradient: none.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.

@@ -178,18 +178,18 @@ def matrices(op, found):
 
 
 READERS = [
-    (r"(?:the )?(?P<name>[a-z_]+)'s?(?:, both|, of rank 2 or more: each matrix by itself|; rank 0 counts as one row|"
-     r'; `dim` counts from the end where it is negative)?', like),
+    (r"(?:the )?(?P<name>[a-z_]+)'s?(?:, both|, of rank 2 or more; each matrix on its own|; rank 0 counts as one row|"
+     r'; `dim` counts from the end if it is negative)?', like),
     (r'broadcast', broadcast), (r'`shape`', shape_argument),
     (r"as `sum`|x's without `dims` \(absent: all\), of size 1 with `keepdim`", reduced),
-    (r"x's without `dim`; rank 0 where it is absent", reduced_along),
+    (r"x's without `dim`; rank 0 if it is absent", reduced_along),
     (r"x's with `k` along `dim`, both", along),
     (r'those of (?P<names>[\w, ]+)', those_of),
     (r'x and target broadcast together\. One number, or with reduction "none" that shape', loss),
-    (r"a view of x's memory wherever strides can say it", view),
-    (r"y is x's; (?:mean and rstd are|rstd is) x's with size 1 along the normalised dimensions", normalised),
+    (r"a view of x's memory wherever strides can express it", view),
+    (r"y has x's; (?:mean and rstd have|rstd has) x's with size 1 along the normalised dimensions", normalised),
     (r'(?P<rank>rank 0|one dimension)(?: of `?(?P<size>\w+)`?)?', rank),
-    (r'written in place, each list entry by itself(?:; factor has one element)?', in_place),
+    (r'written in place, each list entry on its own(?:; factor has one element)?', in_place),
     (r'\(…?,? ?m, k\) and .* give .*', matrices),
     (rf'{NAME}(?:,? (?:and )?{NAME})* \((?!.*\) or ).*', patterns),
 ]
