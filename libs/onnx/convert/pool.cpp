@@ -102,9 +102,13 @@ Results max_pool_of(const Call& call) {
   const Tensor x = call.x(0);
   const Windows windows = windows_of(call, x, {});
   const Ints end = behind(windows, x, call.flag("ceil_mode"));
-  bool plain = windows.begin == end && !call.wants(1);
-  for (size_t d = 0; d < windows.rank(); ++d)
-    plain = plain && 2 * windows.begin[d] <= windows.kernel[d];
+  // As much padding behind as in front gives the same windows if none more fits.
+  bool plain = !call.wants(1);
+  for (size_t d = 0; d < windows.rank(); ++d) {
+    const int64_t more = windows.begin[d] - end[d];
+    plain = plain && more >= 0 && more < windows.stride[d] &&
+            2 * windows.begin[d] <= windows.kernel[d];
+  }
   if (plain)
     return max_pool(x, windows.kernel, windows.stride, windows.begin, windows.dilation).values;
   const Tensor padded = padded_spatially(x, windows.begin, end, lowest(x.dtype()));

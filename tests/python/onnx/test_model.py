@@ -48,6 +48,22 @@ def test_a_traced_program_needs_no_onnx(tmp_path):
     np.testing.assert_allclose(y.numpy(), x.numpy() @ w + b, rtol=1e-5)
 
 
+@pytest.mark.parametrize('size', [7, 8, 9, 10])
+@pytest.mark.parametrize('kernel, stride, pads', [(3, 2, (1, 1)), (3, 3, (1, 1)), (2, 2, (1, 0)), (3, 1, (1, 0)), (3, 2, (0, 1))])
+def test_poolings_pad_themselves_where_they_can(tmp_path, size, kernel, stride, pads):
+    node = helper.make_node('MaxPool', ['x'], ['y'], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pads[0]] * 2 + [pads[1]] * 2)
+    onnx.save(model_of([node], [('x', TensorProto.FLOAT, [1, 2, size, size])], [('y', TensorProto.FLOAT, None)]), tmp_path / 'pool.onnx')
+    x = tenon.randn(1, 2, size, size)
+    program = tenon.graph.trace(tenon.onnx.load(tmp_path / 'pool.onnx'), x)
+    padded = np.pad(x.numpy(), [(0, 0), (0, 0), pads, pads], constant_values=-np.inf)
+    wanted = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (2, 3))[:, :, ::stride, ::stride].max((4, 5))
+    np.testing.assert_array_equal(program(x).numpy(), wanted)
+    if pads == (1, 1):
+        assert 'pad(' not in str(program)
+    elif stride == 1:
+        assert 'pad(' in str(program)
+
+
 def test_gradients_go_through_it(tmp_path):
     path, w, _ = linear(tmp_path)
     x = tenon.ones(1, 4, requires_grad=True)
