@@ -25,7 +25,7 @@ Dims conv_shape(Frame& frame, ConvSizes sizes, uint32_t at) {
                 "groups {} must divide the channels of x {} and of the output {}", groups, x[1],
                 weight[0]);
   frame.require(weight[1] == x[1] / groups,
-                "weight of shape {} takes {} channels a group, x of shape {} has {}",
+                "weight of shape {} takes {} channels per group, x of shape {} has {}",
                 format_shape(weight), weight[1], format_shape(x), x[1] / groups);
   Dims out;
   out.push(x[0]);

@@ -104,7 +104,7 @@ TN_RULE(
             &offsets = index_operand(frame, arg::offsets);
   require_rank(frame, arg::index, 1, 1);
   require_rank(frame, arg::offsets, 1, 1);
-  frame.require(offsets.numel > 0 || index.numel == 0, "{} indices and no bag", index.numel);
+  frame.require(offsets.numel > 0 || index.numel == 0, "{} indices but no bag", index.numel);
   parameter(frame, arg::per_sample_weights, index.sizes(), weight.dtype());
   const std::string_view mode = frame.str(arg::mode);
   frame.require(mode == "sum" || mode == "mean" || mode == "max",

@@ -159,7 +159,7 @@ void check_foreign(const Schema& schema, const tn_op_def& def, std::string_view 
     fail(TN_INVALID_ARGUMENT, "op '{}' of plugin '{}': {}", schema.name, plugin, why);
   };
   if (def.form > TN_OP_REDUCE || def.promotion > TN_OP_FRACTION)
-    refuse("its form or promotion is one that this version does not know");
+    refuse("this version does not know its form or promotion");
   if (schema.list_result != (def.count != nullptr))
     refuse(schema.list_result ? "a list of results needs `count`"
                               : "`count` is for a list of results");
@@ -176,10 +176,10 @@ void check_foreign(const Schema& schema, const tn_op_def& def, std::string_view 
   const ArgSpec* dims = find_arg(schema, "dims");
   const ArgSpec* keepdim = find_arg(schema, "keepdim");
   if (dims == nullptr || dims->type != ArgType::Int || !dims->list || !dims->optional)
-    refuse("a reduction names what it reduces 'int[]? dims'");
+    refuse("a reduction must name its dimensions 'int[]? dims'");
   if (keepdim != nullptr && keepdim->type != ArgType::Bool) refuse("'keepdim' must be a bool");
   if (schema.args[kReduced].type != ArgType::Tensor)
-    refuse("a reduction is over argument 0, a tensor");
+    refuse("a reduction must reduce argument 0, a tensor");
 }
 
 }  // namespace tenon::core

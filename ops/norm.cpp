@@ -535,7 +535,7 @@ TN_RULE(
                 "evaluation needs running_mean and running_var");
   const int64_t values = c[0] == 0 ? 0 : x.numel / c[0];
   frame.require(!training || values > 0 || c[0] == 0,
-                "no values to take statistics of in a tensor of shape {}", format_shape(x.sizes()));
+                "a tensor of shape {} has no values for statistics", format_shape(x.sizes()));
   forward(frame, x, c, c, {arg::weight, arg::bias, arg::running_mean, arg::running_var});
 }
 

@@ -277,11 +277,11 @@ TN_RULE(linear_w8a8, linear_w8a8,
   require_rank(frame, arg::packed, 2, 2);
   const Dims weight = unpacked8(frame, arg::packed, arg::scale);
   frame.require(frame.tensor(arg::scale).shape()[1] == 1,
-                "a scale for each row of the weight is wanted, (out, 1), got {}",
+                "the weight needs a scale for each row, (out, 1), got {}",
                 format_shape(frame.tensor(arg::scale).sizes()));
   if (!frame.has(arg::x_range)) return product(frame, arg::x, arg::bias, weight, {arg::scale});
   const tn_tensor& range = operand(frame, arg::x_range, TN_MASK_FLOAT, "a floating dtype");
-  frame.require(range.ndim() == 1 && range.shape()[0] == 2, "x_range is (low, high), got {}",
+  frame.require(range.ndim() == 1 && range.shape()[0] == 2, "x_range must be (low, high), got {}",
                 format_shape(range.sizes()));
   product(frame, arg::x, arg::bias, weight, {arg::scale, arg::x_range});
 }

@@ -279,7 +279,7 @@ TN_VIEW(flatten) {
   }
   const uint32_t start = wrap_dim(frame, frame.integer(arg::start), self.ndim());
   const uint32_t end = wrap_dim(frame, frame.integer(arg::end), self.ndim());
-  frame.require(start <= end, "start {} lies behind end {}", start, end);
+  frame.require(start <= end, "start {} is after end {}", start, end);
   Dims shape(self.sizes().first(start + 1));
   for (uint32_t d = start + 1; d < self.ndim(); ++d)
     d <= end ? static_cast<void>(shape[start] *= self.shape()[d]) : shape.push(self.shape()[d]);

@@ -357,7 +357,7 @@ tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nre
                   "[graph] a step is traced twice: call tn_trace_again before tn_trace_end");
     if (owned->fit && owned->tracer)
       throw Error(TN_FAILED_PRECONDITION,
-                  "[graph] the trace wants to see more sizes: tn_trace_next before tn_trace_end");
+                  "[graph] the trace needs more sizes: call tn_trace_next before tn_trace_end");
     graph::Graph graph = owned->fit ? owned->fit->take(owned->dims, owned->example)
                                     : owned->tracer->finish(shared(results, nresults, "a result"));
     if (owned->first) graph = graph::fit(std::move(*owned->first), graph);

@@ -78,7 +78,8 @@ class BlasKernel final : public LibraryKernel {
     if (plan->takes_any_memory()) return plan;
     plan->otherwise = plan_of_next(*this, call);
     if (plan->otherwise == nullptr)
-      sdk::fail(TN_UNIMPLEMENTED, "[", rt::kName, "] no algorithm for operands that lie anywhere");
+      sdk::fail(TN_UNIMPLEMENTED, "[", rt::kName,
+                "] no algorithm for operands at arbitrary addresses");
     plan->workspace = std::max(plan->workspace, plan->otherwise->workspace);
     return plan;
   }

@@ -99,7 +99,7 @@ void Device::lose(std::string_view why, const std::string& work) {
   if (!lost_) {
     lost_reason_ = "[vulkan] " + name() + " " + std::string(why) +
                    (work.empty() ? "" : " while it ran " + work) +
-                   "; its tensors are gone, other devices go on";
+                   "; its tensors are gone, other devices continue";
     lost_ = true;
   }
   throw sdk::Error(TN_DEVICE_LOST, lost_reason_);

@@ -128,7 +128,7 @@ bool Arguments::convert_tensor(const Schema& schema, size_t index, PyObject* obj
 
 bool Arguments::convert_tensors(const Schema& schema, size_t index, PyObject* object) {
   if (!is_list(object))
-    return refuse(schema, index, object, ": a list or tuple of tensors is wanted");
+    return refuse(schema, index, object, ": expected a list or tuple of tensors");
   // A tuple of our own: another thread may change a list while the call runs.
   held_.emplace_back(PySequence_Tuple(object));
   PyObject* items = held_.back().get();

@@ -44,7 +44,7 @@ std::string_view meaning_of(int signal) {
       return "SIGABRT: it, or a library it called, gave up; a block that is not its own may have "
              "been freed";
     case SIGFPE:
-      return "SIGFPE: a whole number was divided by zero";
+      return "SIGFPE: an integer was divided by zero";
     default:
       return "SIGILL: this CPU lacks an instruction";
   }

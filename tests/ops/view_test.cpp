@@ -230,7 +230,7 @@ TEST(View, Flatten) {
   EXPECT_EQ(message_of([] {
               tenon::flatten(counting({2, 3}), 1, 0);
             }),
-            "[flatten] start 1 lies behind end 0");
+            "[flatten] start 1 is after end 0");
 }
 
 // Python's own rules, written down once more: the indices that a slice visits.

@@ -193,7 +193,7 @@ class Reader {
       term.of = one.at(1).get<std::vector<uint32_t>>();
       for (const uint32_t factor : term.of)  // a formula may use only earlier ones
         if (factor >= graph_.sizes.dims.size() + graph_.sizes.sizes.size())
-          fail("a size of what does not come before it");
+          fail("a size that uses a later one");
     }
     return made;
   }
@@ -205,7 +205,7 @@ class Reader {
     while (at < kForms.size() && form != kForms[at]) ++at;
     if (at == kForms.size() || made.size >= graph_.sizes.sizes.size() ||
         (!graph_.sizes.varying.empty() && graph_.sizes.varying.back().place >= made.place))
-      fail("a number that follows no size");
+      fail("a number that depends on no size");
     made.form = static_cast<Varying::Form>(at);
     return made;
   }
@@ -398,7 +398,7 @@ class Reader {
     if (std::ranges::adjacent_find(given) != given.end()) fail("an input is given twice");
     size_t count = 0;
     for (const Buffer& buffer : graph_.buffers) count += buffer.role == Role::Input ? 1 : 0;
-    if (count != given.size()) fail("a buffer is an input that nobody gives");
+    if (count != given.size()) fail("a buffer is an input that is not given");
   }
 
   const std::map<std::string, Tensor>& weights_;

@@ -111,7 +111,7 @@ class Fuser {
 
   bool estimate(const Expression& expression, double& cost, std::string& why) const {
     if (!expression.has_plain_rows())
-      return why = "what it reduces does not lie side by side", false;
+      return why = "the elements that it reduces are not adjacent", false;
     tn_status* status = backend_.cost(backend_.self, 0, &expression.get(), &cost);
     if (status != nullptr) why = message_of(status);
     return status == nullptr;

@@ -238,7 +238,7 @@ std::optional<Group> group_of(const Node& node, uint32_t at, std::string& why) {
   for (size_t i = 0; i < node.args.size(); ++i)
     if (std::holds_alternative<Views>(node.args[i]) || known[i].written)
       return refuse("it takes lists, or writes into arguments");
-  if (has_symbols(node)) return refuse("it takes a number that may be another in each run");
+  if (has_symbols(node)) return refuse("it takes a number that may change from run to run");
   if (node.results[0].numel() == 0) return refuse("it has no elements");
   Group group;
   group.members.push_back({Member::Kind::Op, at});

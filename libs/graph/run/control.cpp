@@ -72,7 +72,7 @@ void run_control(const Node& node, std::span<const Tensor> flats) {
     const size_t branch = holds(operands[0]) ? 0 : 1;
     if (is_refused(control, branch))
       throw Error(TN_FAILED_PRECONDITION,
-                  "[graph.cond] the branch that the predicate tells cannot be computed: " +
+                  "[graph.cond] the branch that the predicate selects cannot be computed: " +
                       control.refused[branch]);
     found = run(*control.programs[branch], first(1, operands.size() - 1));
   } else {

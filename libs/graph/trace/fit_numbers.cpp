@@ -90,7 +90,7 @@ void Numbered::find(uint32_t place, const Node* node, size_t argument, Pass pass
   for (const Numbers& one : numbers_)
     values.push_back(real ? fmt::to_string(*one.real[place]) : fmt::to_string(one.whole[place]));
   refuse(
-      fmt::format("{} varies with the sizes of the inputs in a way that no formula tells ({}): "
+      fmt::format("{} varies with the sizes of the inputs in a way that fits no formula ({}): "
                   "it would be baked in; leave the size fixed, or compute with tensors",
                   place_text(node, argument), fmt::join(values, ", ")));
 }

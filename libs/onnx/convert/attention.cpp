@@ -77,7 +77,7 @@ Results attention_of(const Call& call) {
   if (flat) {
     const int64_t q_heads = call.i("q_num_heads", 0), kv_heads = call.i("kv_num_heads", 0);
     if (q_heads < 1 || kv_heads < 1)
-      call.fail("q_num_heads and kv_num_heads are wanted for tensors of rank 3");
+      call.fail("q_num_heads and kv_num_heads are required for tensors of rank 3");
     q = heads_of(q, q_heads);
     k = heads_of(k, kv_heads);
     v = heads_of(v, kv_heads);

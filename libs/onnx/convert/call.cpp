@@ -80,7 +80,7 @@ int64_t Call::integer(size_t i) const {
   const std::vector<int64_t> list = ints(i);
   if (list.size() != 1)
     fail("input " + std::to_string(i) + " has " + std::to_string(list.size()) +
-         " elements where one is wanted");
+         " elements where one is expected");
   return list[0];
 }
 

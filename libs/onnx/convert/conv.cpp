@@ -17,7 +17,7 @@ Ints kernel_of(const Tensor& weight) { return {weight.shape().begin() + 2, weigh
 Tensor convolution_of(const Call& call, const Tensor& given, const Tensor& weight,
                       const Tensor& bias) {
   if (given.ndim() < 3 || weight.ndim() != given.ndim())
-    call.fail("operands (N, C, spatial…) and (O, C/groups, kernel…) are wanted");
+    call.fail("it needs operands (N, C, spatial…) and (O, C/groups, kernel…)");
   Windows windows = windows_of(call, given, kernel_of(weight));
   Tensor x = given;
   if (!windows.symmetric()) {
@@ -69,7 +69,7 @@ namespace {
 Tensor conv_transposed(const Call& call) {
   const Tensor x = call.x(0), weight = call.x(1);
   if (x.ndim() < 3 || weight.ndim() != x.ndim())
-    call.fail("operands (N, C, spatial…) and (C, O/groups, kernel…) are wanted");
+    call.fail("it needs operands (N, C, spatial…) and (C, O/groups, kernel…)");
   Windows windows = windows_of(call, x, kernel_of(weight));
   const size_t rank = windows.rank();
   const Ints more = call.list("output_padding", Ints(rank, 0)), sizes = call.list("output_shape");

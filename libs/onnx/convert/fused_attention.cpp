@@ -82,7 +82,7 @@ void append_past(Heads& heads, const Tensor& k, const Tensor& v) {
 // Splits (N, T, 3·D), or the widths in qkv_hidden_sizes, into q, k and v.
 Results attend(const Call& call, const Tensor& qkv, size_t mask, size_t past, size_t bias) {
   const int64_t count = call.i("num_heads", 0), width = qkv.shape(2) / 3;
-  if (count < 1) call.fail("num_heads is wanted");
+  if (count < 1) call.fail("num_heads is required");
   if (call.flag("do_rotary") || call.flag("past_present_share_buffer"))
     call.unsupported("do_rotary or past_present_share_buffer");
   const Ints widths = call.list("qkv_hidden_sizes", {width, width, width});
@@ -119,7 +119,7 @@ Results attention_of_integers(const Call& call) {
 // Query (N, T, D); key and value of the same form or split into heads. Packed: (N, T, heads, 3 or 2, size).
 Results multi_head_attention(const Call& call) {
   const int64_t count = call.i("num_heads", 0);
-  if (count < 1) call.fail("num_heads is wanted");
+  if (count < 1) call.fail("num_heads is required");
   Tensor q = call.x(0), k = call.maybe(1), v = call.maybe(2);
   const auto flat = [](const Tensor& packed, int64_t i) {
     const Tensor x = packed.select(3, i);

@@ -146,7 +146,7 @@ Tensor matmul_of_few_bits(const Call& call) {
   const int64_t n = call.i("N", 0), k = call.i("K", 0);
   if (call.has(4)) call.unsupported("g_idx");
   if (bits != 2 && bits != 4 && bits != 8) call.unsupported(std::to_string(bits) + " bits");
-  if (block < 8 || n < 1 || k < 1) call.fail("N, K and block_size are wanted");
+  if (block < 8 || n < 1 || k < 1) call.fail("N, K and block_size are required");
   const Tensor x = call.x(0);
   // The 4-bit op has the same bytes, with a zero point of 8.
   if (bits == 4 && !call.has(3) && k % block == 0) {

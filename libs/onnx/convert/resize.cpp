@@ -206,7 +206,7 @@ Tensor upsample(const Call& call) {
   const std::vector<double> scales =
       call.opset() < 9 ? call.floats("scales") : read<double>(call.value(1).tensor());
   if (scales.size() != static_cast<size_t>(x.ndim()))
-    call.fail("a scale of each dimension is wanted");
+    call.fail("it needs a scale for each dimension");
   std::vector<Axis> axes;
   for (size_t d = 0; d < scales.size(); ++d) {
     const int64_t size = x.shape()[d];

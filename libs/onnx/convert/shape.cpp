@@ -230,7 +230,7 @@ Tensor center_crop_pad(const Call& call) {
     std::iota(axes.begin(), axes.end(), 0);
   }
   axes = wrap(axes, x.ndim());
-  if (axes.size() != sizes.size()) call.fail("as many sizes as axes are wanted");
+  if (axes.size() != sizes.size()) call.fail("it needs as many sizes as axes");
   const auto rank = static_cast<size_t>(x.ndim());
   Ints begins(rank), ends(rank);
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -286,7 +286,7 @@ Forest listed_forest(const Call& call) {
 // Scores (N, targets) in double precision.
 Tensor scores_of(const Call& call, const Forest& forest) {
   const Tensor x = call.x(0).cpu();
-  if (x.ndim() != 1 && x.ndim() != 2) call.fail("rows (N, features) are wanted");
+  if (x.ndim() != 1 && x.ndim() != 2) call.fail("it needs rows (N, features)");
   const int64_t columns = x.shape(-1), rows = x.ndim() == 1 ? 1 : x.shape(0);
   if (columns < forest.features)
     call.fail("rows of " + std::to_string(columns) + " features, where " +

@@ -24,7 +24,7 @@ Tensor affine_grid(const Call& call) {
   const Ints sizes = call.ints(1);
   const bool corners = call.flag("align_corners");
   const size_t rank = sizes.size() - 2;
-  if (sizes.size() < 4 || rank > 3) call.fail("a size of 2 or 3 spatial dimensions is wanted");
+  if (sizes.size() < 4 || rank > 3) call.fail("it needs a size of 2 or 3 spatial dimensions");
   Ints shape(sizes.begin() + 2, sizes.end());
   std::vector<Tensor> coordinates;
   for (size_t d = rank; d-- > 0;) {

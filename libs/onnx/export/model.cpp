@@ -66,10 +66,11 @@ std::string Emitter::model(const std::vector<Port>& inputs, const std::vector<Po
 namespace {
 
 [[noreturn]] void refuse(const std::string& op) {
-  throw Error(TN_UNIMPLEMENTED, "[onnx.export] op " + op +
-                                    (op == "return" ? ": what the function gives" : ": its nodes") +
-                                    " would follow a size that varies in a way no formula tells: "
-                                    "give that size a fixed value");
+  throw Error(TN_UNIMPLEMENTED,
+              "[onnx.export] op " + op +
+                  (op == "return" ? ": what the function gives" : ": its nodes") +
+                  " would follow a size that varies in a way that fits no formula: "
+                  "give that size a fixed value");
 }
 
 double element(const Tensor& tensor, int64_t i) {

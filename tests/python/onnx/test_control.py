@@ -91,7 +91,7 @@ def test_a_branch_that_does_not_fit_fails_only_when_taken(tmp_path):
     loaded = tenon.onnx.load(tmp_path / 'model.onnx')
     program = tenon.graph.trace(loaded, tenon.tensor(True), tenon.ones(2, 3))
     assert "else is refused: [onnx] MatMul 'yv'" in str(program)
-    with pytest.raises(tenon.PreconditionError, match=r"the branch that the predicate tells cannot be computed: \[onnx\] MatMul 'yv': "):
+    with pytest.raises(tenon.PreconditionError, match=r"the branch that the predicate selects cannot be computed: \[onnx\] MatMul 'yv': "):
         program(tenon.tensor(False), tenon.ones(2, 3))
     with pytest.raises(tenon.Error, match='a branch that cannot be computed'):
         tenon.onnx.export(program, (), tmp_path / 'again.onnx')

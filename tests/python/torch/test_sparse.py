@@ -162,7 +162,7 @@ def test_a_sparse_leaf(torch):
 
 
 def test_functions_without_sparse_support():
-    with pytest.raises(TypeError, match=r'\[cumsum\] has no way with sparse tensors: use to_dense\(\)'):
+    with pytest.raises(TypeError, match=r'\[cumsum\] does not support sparse tensors: use to_dense\(\)'):
         ours.cumsum(coo(ours), 0)
     with pytest.raises(AttributeError, match='a sparse tensor has no'):
         coo(ours).cumsum

@@ -38,7 +38,7 @@ class SparseTensor:
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         found = FUNCTIONS.get(func.__name__)
         if found is None:
-            raise TypeError(f'[{func.__name__}] has no way with sparse tensors: use to_dense()')
+            raise TypeError(f'[{func.__name__}] does not support sparse tensors: use to_dense()')
         return found(*args, **(kwargs or {}))
 
     # Properties -------------------------------------------------------------------------------------------------------------
