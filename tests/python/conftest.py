@@ -1,4 +1,4 @@
-"""Tests that compare with PyTorch ask for the fixture `torch`, and have the mark `pytorch` by it."""
+"""Tests that compare with PyTorch request the fixture `torch`, which gives them the mark `pytorch`."""
 import importlib.util
 import pathlib
 import sys
@@ -15,7 +15,7 @@ def torch():
 
 @pytest.fixture(autouse=True)
 def printing(request):
-    """Tensors print as PyTorch's in the tests of tenon.torch alone, whichever test imported it first."""
+    """Tensors print in PyTorch's format only in the tests of tenon.torch, whichever test imported it first."""
     found = sys.modules.get('tenon.torch.printing')
     if found is not None:
         in_folder = (pathlib.Path(__file__).parent / 'torch') in request.path.parents

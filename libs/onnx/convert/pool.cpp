@@ -106,8 +106,8 @@ Results max_pool_of(const Call& call) {
   bool plain = !call.wants(1);
   for (size_t d = 0; d < windows.rank(); ++d) {
     const int64_t more = windows.begin[d] - end[d];
-    plain = plain && more >= 0 && more < windows.stride[d] &&
-            2 * windows.begin[d] <= windows.kernel[d];
+    plain =
+        plain && more >= 0 && more < windows.stride[d] && 2 * windows.begin[d] <= windows.kernel[d];
   }
   if (plain)
     return max_pool(x, windows.kernel, windows.stride, windows.begin, windows.dilation).values;

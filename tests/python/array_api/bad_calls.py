@@ -19,8 +19,8 @@ import numpy as np
 import tenon
 
 ALLOWED = (TypeError, ValueError, IndexError, tenon.Error)
-CALLS = 40  # of random arguments, besides one for each bad value alone
-# Not functions of arguments: classes of exceptions, modules, what would end or load something.
+CALLS = 40  # random calls, besides one for each bad value alone
+# Not functions of arguments: exception classes, modules, and what would end or load something.
 LEFT_OUT = {'Error', 'annotations'}
 
 
@@ -41,7 +41,7 @@ class Hostile:
 
 
 class Foreign:
-    """Another library's tensor, whose memory is gone or of a kind that tenon does not have."""
+    """Another library's tensor, whose memory is gone or of a kind that tenon does not support."""
     def __init__(self, capsule):
         self.capsule = capsule
 
@@ -88,7 +88,7 @@ def values():
             [tenon.ones(2), tenon.ones(3)], (tenon.ones((2, 2)), None), [tenon.ones(2)] * 2]
 
 
-# Of the methods with names like these, those that take what a user gives; __call__ of a dataset's or module's own is among them.
+# Methods with names like these that take what a user passes, such as __call__ of a dataset or module.
 SPECIAL = ('__call__', '__getitem__', '__eq__', '__iter__', '__len__', '__setstate__', '__getattr__')
 
 
@@ -154,7 +154,7 @@ def calls(name, method):
 
 def tell(args, named):
     def text(x):
-        if type(x) is weakref.ProxyType:  # of a dead tensor: every look at it raises
+        if type(x) is weakref.ProxyType:  # of a dead tensor: every access raises
             return 'proxy'
         if isinstance(x, (list, tuple)):
             return f'{type(x).__name__}[{", ".join(map(text, x))}]'
@@ -171,8 +171,8 @@ def attempt(function, x):
 
 def run(part, path, only=None):
     warnings.simplefilter('ignore')
-    # Sizes are either small or cannot be had, so that nothing is computed for long. AddressSanitizer, which maps far more
-    # for itself, has a limit of its own (tests/python/meson.build).
+    # Sizes are either small or unobtainable, so that nothing computes for long. AddressSanitizer maps far more and has a limit of its own
+    # (tests/python/meson.build).
     if 'asan' not in os.environ.get('LD_PRELOAD', ''):
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     wrong, made = [], 0
@@ -200,14 +200,14 @@ def run(part, path, only=None):
                 except ReferenceError:  # the proxy of a dead tensor
                     pass
                 except BaseException as error:
-                    if name in ('__dlpack__', 'from_dlpack') and isinstance(error, BufferError):  # as DLPack wants it
+                    if name in ('__dlpack__', 'from_dlpack') and isinstance(error, BufferError):  # as DLPack requires
                         continue
                     if isinstance(error, NotImplementedError) and re.search(' has no | is not offered: ', str(error)):
-                        continue  # a class that its user has to complete; a function of PyTorch's that says what to use instead
+                        continue  # a class that its user must complete, or a function of PyTorch's that says what to use instead
                     if name == 'tenon.data.DataLoader' and isinstance(error, KeyError):
-                        continue  # the answer of the dict that was to be the dataset
+                        continue  # the error of the dict that took the dataset's place
                     if name.startswith('tenon.testing') and isinstance(error, AssertionError):
-                        continue  # what a check answers
+                        continue  # the error of a check
                     if method and isinstance(error, AttributeError) and not isinstance(args[0], tenon.Tensor):
                         continue  # Tensor.f(something else)
                     wrong.append(f'{name} call {number}: {type(error).__name__}: {str(error)[:200]}; {tell(args, named)}')

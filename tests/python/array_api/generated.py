@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import tenon
 
-# The same cases each time, so that a failure is there again.
+# The same cases each time, so that a failure can be repeated.
 settings.register_profile('tenon', derandomize=True, database=None, deadline=None, max_examples=12)
 settings.load_profile('tenon')
 
@@ -31,7 +31,7 @@ def _floats(rng, shape, dtype, special):
 
 
 def values(rng, shape, dtype, special=False):
-    """An array of numbers; special: extremes, NaN and infinities among them."""
+    """An array of numbers; special: with extremes, NaN and infinities."""
     kind = np.dtype(dtype).kind
     if kind == 'b':
         return rng.random(shape) < 0.5
@@ -74,7 +74,7 @@ LAYOUTS = [_same, _transposed, _reversed, _strided, _shifted]
 
 
 def pair(rng, shape, dtype, layout=_same, special=False):
-    """(NumPy array, tensor) of a shape with equal elements, the tensor in a layout of its own making."""
+    """(NumPy array, tensor) of a shape with equal elements, the tensor in a generated layout."""
     base = {_strided: [2 * n for n in shape], _shifted: [n + 1 for n in shape], _transposed: shape[::-1]}.get(layout, shape)
     array = values(rng, tuple(base), dtype, special)
     made = tenon.asarray(array, copy=True)
@@ -95,7 +95,7 @@ TOLERANCE = {'float32': 2e-6, 'complex64': 4e-6, 'float64': 1e-14, 'complex128':
 
 
 def same(result, expected, dtype=None, times=1, zeros=False):
-    """result has the elements, the shape and the dtype of expected (or another dtype); zeros: and their signs."""
+    """result has the elements, shape and dtype of expected (or another given dtype); zeros: and the signs of its zeros."""
     expected = np.asarray(expected)
     dtype = expected.dtype.name if dtype is None else np.dtype(dtype).name
     assert isinstance(result, tenon.Tensor)

@@ -1,4 +1,4 @@
-"""Every public function answers arguments that do not fit with a value or an error, and the process lives."""
+"""Every public function answers unsuitable arguments with a value or an error, and the process survives."""
 import os
 import subprocess
 import sys

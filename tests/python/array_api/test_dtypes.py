@@ -17,7 +17,7 @@ SIGNED, UNSIGNED = INTEGERS[:4], INTEGERS[4:]
 
 
 def promoted(a, b):
-    """The standard's table as a rule: None where it has no entry."""
+    """The standard's table as a rule; None if it has no entry."""
     kinds = [next(i for i, kind in enumerate((['bool'], INTEGERS, FLOATS, COMPLEX)) if d in kind) for d in (a, b)]
     if a == b:
         return a
@@ -99,7 +99,7 @@ def test_limits():
 def test_astype(given, dtype):
     array, x = given
     if array.dtype.kind == 'c' and dtype not in COMPLEX or array.dtype.kind in 'ifc' and np.dtype(dtype).kind == 'u':
-        return  # imaginary parts dropped, negative numbers: not for the standard to say
+        return  # dropped imaginary parts and negative numbers, which the standard leaves open
     if array.dtype.kind == 'f' and np.dtype(dtype).kind == 'i' and np.abs(array).max(initial=0) > 127:
         return
     same(tenon.astype(x, getattr(tenon, dtype)), array.astype(dtype))

@@ -35,9 +35,9 @@ BINARY = {
     **dict.fromkeys('greater greater_equal less less_equal maximum minimum'.split(), REAL),
     **dict.fromkeys('floor_divide remainder'.split(), REAL), 'pow': FLOATING,
     **dict.fromkeys('logical_and logical_or logical_xor'.split(), ['bool'])}
-# What the standard leaves open of complex infinities and zeros, and where NumPy's log1p is the less accurate.
+# Complex infinities and zeros that the standard leaves open, and NumPy's log1p, which is less accurate there.
 UNSPECIFIED = ('reciprocal', 'sign', 'square', 'log1p')
-# Where NumPy answers otherwise than the standard: test_special_values.py has these.
+# Where NumPy differs from the standard; test_special_values.py has these.
 ZEROS_DIFFER = {('sign', dtype) for dtype in FLOATS} | {(name, dtype) for name in ('tan', 'tanh', 'expm1') for dtype in COMPLEX}
 NUMPY = {name: getattr(np, name) for name in 'acos acosh asin asinh atan atanh pow atan2'.split()}
 

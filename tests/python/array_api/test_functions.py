@@ -15,7 +15,7 @@ from generated import (ALL, COMPLEX, FLOATS, INTEGERS, LAYOUTS, NUMERIC, REAL, p
                        shapes)
 
 sides = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
-# What a sum or product of NumPy's is in when it is given no dtype, also where that depends on the platform.
+# The dtype of NumPy's sums and products if none is given, which may depend on the platform.
 WIDE = {**dict.fromkeys(('int8', 'int16', 'int32', 'int64'), 'int64'),
         **dict.fromkeys(('uint8', 'uint16', 'uint32', 'uint64'), 'uint64')}
 rng_of = np.random.default_rng

@@ -83,7 +83,7 @@ floor_divide greater greater_equal hypot less less_equal logaddexp logical_and l
 nextafter not_equal pow remainder subtract'''
 SIGNATURES = ([line for line in STANDARD if line] + [name + '(x, /)' for name in UNARY.split()] +
               [name + '(x1, x2, /)' for name in BINARY.split()])
-# What an op calls the argument.
+# The op's name for an argument.
 IN_TABLE = {'axis': ('dims', 'dim'), 'axes': ('dims',), 'keepdims': ('keepdim',), 'shape': ('shape',)}
 DEFAULTS = {'none': None, 'false': False, 'true': True}
 
@@ -101,7 +101,7 @@ def standard(line):
 
 
 def check_python(function, wanted):
-    """Each call that the standard allows is one of the function: same names, defaults, and at least the same ways."""
+    """Every call that the standard allows is possible: same names, defaults, and at least the same ways to pass them."""
     parameters = inspect.signature(function).parameters
     has = list(parameters.values())
     for at, want in enumerate(wanted):
@@ -120,7 +120,7 @@ def check_python(function, wanted):
 
 
 def check_op(op, wanted):
-    """The same of an op, which tells its parameters by itself."""
+    """The same for an op, which describes its parameters itself."""
     has = {name: default for name, _, default in op.parameters}
     places = list(has)
     for at, want in enumerate(wanted):

@@ -1,4 +1,4 @@
-"""What the standard's text says where NumPy answers otherwise, and what the public suite found."""
+"""Values that the standard prescribes and NumPy gives differently, and findings of the public suite."""
 import math
 
 import numpy as np
@@ -10,7 +10,7 @@ INF, NAN = math.inf, math.nan
 
 
 def is_same(got, wanted):
-    """Equal, or both NaN; zeros by their signs, unless the wanted one is an int."""
+    """Equal, or both NaN; zeros by sign, unless an int is expected."""
     if math.isnan(wanted) or math.isnan(got):
         return math.isnan(got) and math.isnan(wanted)
     return got == wanted and (isinstance(wanted, int) or math.copysign(1, got) == math.copysign(1, wanted))

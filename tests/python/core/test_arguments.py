@@ -18,12 +18,12 @@ OPS = tenon._core.ops
 
 
 def other_names(name):
-    """What else the vocabularies call an argument."""
+    """The other names of an argument."""
     return {other for group in tenon._core.synonyms for other in group if name in group} - {name}
 
 
 def takes(function, name):
-    """Whether it knows the name: the complaint, if any, is of something else."""
+    """Whether it knows the name: any error is about something else."""
     try:
         function(**{name: object()})
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Gradients from Python: backward, modes, hooks, functions of one's own."""
+"""Gradients from Python: backward, modes, hooks, custom functions."""
 import sys
 import threading
 
@@ -31,13 +31,13 @@ def test_backward_accumulates():
 
 
 def accumulate(library):
-    """What a gradient that is held shows after further passes, and what the leaf has then."""
+    """What a held gradient shows after further passes, and what the leaf has then."""
     x = library.tensor([1., 2., 3.], requires_grad=True)
     (x * x).sum().backward()
     held = x.grad
     (x[:2] * x[1:]).sum().backward()
     seen = [held.tolist()]
-    (x ** 3).sum().backward(create_graph=True)  # its graph needs the gradient from before
+    (x ** 3).sum().backward(create_graph=True)  # its graph needs the earlier gradient
     return [*seen, held.tolist(), x.grad.tolist(), x.grad.requires_grad]
 
 

@@ -1,4 +1,4 @@
-"""Whatever a function of the extension is given, the answer is a result or one of four kinds of error, and the process lives."""
+"""Whatever a function of the extension is given, the answer is a result or one of four kinds of error, and the process survives."""
 import random
 
 import pytest
@@ -7,7 +7,7 @@ import tenon
 from tenon import _core
 
 ALLOWED = (TypeError, ValueError, IndexError, tenon.Error)
-PRIVATE = ('_anomaly_scopes', '_restore_modes', '_set_modes', '_fallback', '_placement', '_push_saved_hooks')  # they take what they are given
+PRIVATE = ('_anomaly_scopes', '_restore_modes', '_set_modes', '_fallback', '_placement', '_push_saved_hooks')  # they accept anything
 
 
 class Hostile:

@@ -35,7 +35,7 @@ def test_capsules_are_taken_once():
         assert _core._from_capsule(capsule).tolist() == [0, 1, 2]
         with pytest.raises(TypeError, match='nobody took'):
             _core._from_capsule(capsule)
-    del capsule  # one that nobody takes is freed
+    del capsule  # a capsule that nobody takes is freed
     x.__dlpack__()
 
 

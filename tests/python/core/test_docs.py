@@ -1,4 +1,4 @@
-"""Texts and stubs: generated from the op table, there for every op, and what the examples say is so."""
+"""Docstrings and stubs are generated from the op table and exist for every op, and their examples are correct."""
 import ast
 import doctest
 import inspect

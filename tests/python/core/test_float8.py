@@ -1,4 +1,4 @@
-"""8-bit floats: they hold numbers, and what is no cast, no move and no scaled_matmul refuses them."""
+"""8-bit floats hold numbers; anything but a cast, a move or scaled_matmul refuses them."""
 import copy
 import pickle
 
@@ -97,7 +97,7 @@ def test_every_op_of_one_tensor(dtype):
     ran = set()
     for name, op in tenon._core.ops.items():
         try:
-            made = op(x)  # most want more arguments
+            made = op(x)  # most require more arguments
         except (TypeError, ValueError, tenon.Error):
             continue
         ran.add(name)

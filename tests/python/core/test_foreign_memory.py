@@ -1,4 +1,4 @@
-"""Memory of others: bools whose bytes are not 0 or 1, memory that may only be read, memory that is written twice."""
+"""Memory of other owners: bools whose bytes are not 0 or 1, read-only memory, memory that is written twice."""
 
 import io
 import re
@@ -103,7 +103,7 @@ def test_read_only_memory_is_shown_as_such():
         assert not shown.flags.writeable and not np.asarray(x).flags.writeable and memoryview(x).readonly
         with pytest.raises(ValueError, match='read-only'):
             shown[...] = 7
-        with pytest.raises((BufferError, TypeError), match='read-'):  # what asks for memory to write to
+        with pytest.raises((BufferError, TypeError), match='read-'):  # consumers that need writable memory
             io.BytesIO(bytes(64)).readinto(x)
         again = tenon.from_dlpack(x)
         with pytest.raises(tenon.Error, match='read-only'):
@@ -120,7 +120,7 @@ WRITING = sorted(name for name, op in _core.ops.items() if '!' in op.schema)
 
 
 def call_writing(name, replaced):
-    """Calls an op that writes arguments, all of them proper but those of `replaced`, by their names."""
+    """Calls an op that writes arguments, all of them valid except those in `replaced`, by name."""
     arguments = []
     for each in re.search(r'\((.*)\) ->', _core.ops[name].schema).group(1).split(', '):
         kind, argument = each.split('=')[0].split(' ')
@@ -186,7 +186,7 @@ def test_adjacent_columns_do_not_overlap():
     base = tenon.ones(2, 6)
     call_writing('multi_scale', {'xs': [base[:, :3], base[:, 3:]]})
     assert base.tolist() == [[2.] * 6] * 2
-    with pytest.raises(tenon.Error, match='share memory'):  # the first and the last, with one between them that is apart
+    with pytest.raises(tenon.Error, match='share memory'):  # the first and the last overlap, with a separate one between them
         call_writing('multi_scale', {'xs': [base[:, :3], base[:, 3:], base[1, :3]]})
     assert base.tolist() == [[2.] * 6] * 2
 

@@ -1,4 +1,4 @@
-"""Spellings of PyTorch that functions of tenon take: keywords that only PyTorch has, and its order of arguments."""
+"""PyTorch's spellings that functions of tenon accept: keywords that only PyTorch has, and its order of arguments."""
 import pytest
 
 import tenon

@@ -14,7 +14,7 @@ FIXED = [0, -1, slice(None), slice(1, None), slice(None, None, -1), slice(3, 0, 
 
 
 def of_tensors(index):
-    """The same index with NumPy's arrays as tensors."""
+    """The same index with tensors in place of NumPy's arrays."""
     if isinstance(index, tuple):
         return tuple(of_tensors(entry) for entry in index)
     return tenon.asarray(index) if isinstance(index, np.ndarray) else index
@@ -65,7 +65,7 @@ def shapes_and_indices(draw):
             entries.append(np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size))))
     if draw(st.booleans()) and len(entries) < 7:
         entries.insert(draw(st.integers(0, len(entries))), ...)
-        # what follows the ellipsis counts from the end: its sizes are other ones
+        # what follows the ellipsis counts from the end and has other sizes
         sizes = dict(enumerate(shape))
         return tuple(shape), tuple(entries), sizes
     return tuple(shape), tuple(entries), None
@@ -85,7 +85,7 @@ def test_generated_indices_read_and_write_as_numpy(case):
         return
     np.testing.assert_array_equal(x[of_tensors(index)].numpy(), expected)
     values = -1 - np.arange(expected.size, dtype='float64').reshape(expected.shape)
-    if len(np.unique(array[index])) == expected.size:  # an element named twice has no one answer
+    if len(np.unique(array[index])) == expected.size:  # an element named twice has no unique answer
         array[index] = values
         x[of_tensors(index)] = tenon.asarray(values)
         np.testing.assert_array_equal(x.numpy(), array)

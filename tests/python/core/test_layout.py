@@ -1,11 +1,11 @@
-"""How results lie in memory."""
+"""The memory layout of results."""
 import numpy as np
 import pytest
 import tenon
 
 
 def laid(*order):
-    """(2, 3, 4) whose dimensions lie in this order, outermost first."""
+    """(2, 3, 4) with dimensions in this order in memory, outermost first."""
     shape = (2, 3, 4)
     values = np.arange(24, dtype='float32').reshape([shape[d] for d in order])
     return tenon.asarray(values).permute(*np.argsort(order).tolist())
@@ -24,7 +24,7 @@ def test_the_first_operand_with_the_shape_decides_the_layout():
     assert (rows + columns).strides == rows.strides and (columns + rows).strides == columns.strides
     one = tenon.ones(1, 1, 1)
     assert (one + columns).strides == columns.strides
-    spread = tenon.ones(1, 4).expand(3, 4)  # says nothing about an order
+    spread = tenon.ones(1, 4).expand(3, 4)  # implies no order
     assert (spread + tenon.ones(4, 3).T).strides == (1, 3)
     assert (spread + spread).strides == (4, 1)
 

@@ -1,4 +1,4 @@
-"""What lives how long: circles through callbacks, threads, fork, the end of the process."""
+"""Lifetimes: reference cycles through callbacks, threads, fork, the end of the process."""
 import gc
 import os
 import subprocess
@@ -19,7 +19,7 @@ def used():
 
 
 def resident():
-    """Bytes of memory that the process has."""
+    """The resident memory of the process in bytes."""
     with open('/proc/self/statm') as file:
         return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 

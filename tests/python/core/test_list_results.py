@@ -1,4 +1,4 @@
-"""Ops of plugins whose results are lists give tuples. In a process of its own, since a plugin's ops stay for good."""
+"""Ops of plugins whose results are lists return tuples. Runs in a separate process, because a plugin's ops stay for good."""
 import os
 import subprocess
 import sys

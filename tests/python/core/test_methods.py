@@ -1,4 +1,4 @@
-"""Methods of Tensor that are no ops: what they give, and what they say of a mistake."""
+"""Methods of Tensor that are no ops: their results, and their errors."""
 import pytest
 
 import tenon

@@ -1,5 +1,6 @@
-"""What the records of ops say of shapes is what the ops give: each text that this reads is compared with the example of its op, and with calls
-of other shapes where the text says how those come about."""
+"""What the records of ops say about shapes is true: each text that this can read is compared with the example of its op, and with
+calls
+of other shapes if the text says how those arise."""
 import pathlib
 import re
 import sys
@@ -22,7 +23,7 @@ def sizes(tensor):
 
 
 class Example:
-    """An op's example, run: what the op was given, by the schema's names, and what it gave."""
+    """An op's example, run: what the op was given, by the schema's names, and what it returned."""
 
     def __init__(self, op, **changed):
         self.op, self.call, self.given = op, tenon.op(op.name), None
@@ -35,7 +36,7 @@ class Example:
         eval(source, {'tenon': tenon, 'op': record, 't': tenon.tensor})
         if self.given is None:
             raise LookupError('the example does not call the op by its name')
-        # As it was written, where nothing changes: integers of a list may be given one by one.
+        # As written if nothing changes, because integers of a list may be given one by one.
         results = self.call(**{**self.given, **changed}) if changed else self.call(*self.args, **self.named)
         self.results = list(results) if isinstance(results, tuple) else [results]
         self.given = {**{a.name: None for a in op.args}, **self.given, **changed}
@@ -48,7 +49,7 @@ def operands(op):
     return [a.name for a in op.args if a.type == 'Tensor' and not a.list]
 
 
-# ---- One function for each way to say it; each asserts, and gets what its pattern found
+# ---- One function for each kind of text; each asserts, and gets what its pattern found
 
 def like(op, found):
     example = Example(op)
@@ -128,7 +129,7 @@ def in_place(op, _):
 
 
 def unify(pattern, shape, known):
-    """Takes the letters of a pattern for sizes; "…" stands for any number of dimensions."""
+    """Maps the letters of a pattern to sizes; "…" stands for any number of dimensions."""
     parts = [part.strip() for part in pattern.split(',') if part.strip()]
     many = [i for i, part in enumerate(parts) if part.endswith('…')]
     assert len(many) <= 1
@@ -136,7 +137,7 @@ def unify(pattern, shape, known):
         i, extra = many[0], len(shape) - len(parts) + 1
         assert extra >= 0, f'({pattern}) is no shape {shape}'
         known.setdefault(parts[i], shape[i:i + extra])
-        # What a window or a size changes has another name than what it was: "spatial…", "size…".
+        # Dimensions that a window or a size changes have another name: "spatial…", then "size…".
         assert known[parts[i]] == shape[i:i + extra]
         parts[i:i + 1] = [f'{parts[i]}{k}' for k in range(extra)]
     assert len(parts) == len(shape), f'({pattern}) is no shape {shape}'

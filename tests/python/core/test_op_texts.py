@@ -1,4 +1,4 @@
-"""What the records of ops say of dtypes is what the ops take and give: each example is run with its operands in every dtype."""
+"""What the records of ops say about dtypes is true: each example is run with its operands in every dtype."""
 import pathlib
 import re
 import sys
@@ -22,7 +22,7 @@ NAMES = {'u8': 'uint8', 'u32': 'uint32', 'i8': 'int8', 'i64': 'int64', 'f16': 'f
 SHORT = {long: short for short, long in NAMES.items()}
 # `any`, `real and bool`, `any but complex`; what follows in the same clause says how several operands agree.
 TAKES = re.compile(r'(any|numeric|real|floating|integers)(?: and (bool))?(?: but (bool|complex))?(?:, promoted|, one of \w+)?')
-# What says of operands that they agree, and leaves the dtypes to another clause: none such takes all.
+# Clauses that say how operands agree and leave the dtypes to another clause; without that one all dtypes are accepted.
 AGREE = re.compile(r"promoted(?: to a common dtype, which the result has)?|(?:the )?[a-z_]+'s?|\w[\w ]* promoted")
 COMMON = re.compile(r'a floating dtype, common to [\w ]+')
 SAME = re.compile(r'as in `(\w+)`')
@@ -38,7 +38,7 @@ def clauses(op):
 
 
 def taken(op):
-    """The dtypes that the text names; None where it speaks of something else first."""
+    """The dtypes that the text names; None if it speaks of something else first."""
     if found := SAME.fullmatch(clauses(op)[0]):
         return taken(OPS[found[1]])
     if COMMON.fullmatch(clauses(op)[0]):
@@ -47,7 +47,7 @@ def taken(op):
     for clause in clauses(op)[1:] if agree else clauses(op)[:1]:
         if found := NOT.fullmatch(clause):
             return ALL - SETS[found[1]]
-        # "promoted; bool" is what the result has.
+        # "promoted; bool" describes the result.
         if (found := TAKES.fullmatch(clause)) and not (agree and clause == 'bool'):
             base, also, but = found.groups()
             return (SETS[base] | SETS.get(also, set())) - SETS.get(but, set())
@@ -55,7 +55,7 @@ def taken(op):
 
 
 def given(op, dtype):
-    """The result's dtype for operands of one dtype; None where the text does not say it."""
+    """The result's dtype for operands of one dtype; None if the text does not say."""
     says = [found for clause in clauses(op)[1:] if (found := GIVES.fullmatch(clause))]
     for found in says:
         if found['all']:
@@ -73,7 +73,7 @@ def run(op, dtype):
         made = tenon.tensor(values, *rest, **named)
         kinds.append(made.dtype)
         return made.to(getattr(tenon, NAMES[dtype])) if made.dtype == kinds[0] else made
-    # The op itself: the function of that name may be the Array API's, which takes more.
+    # The op itself: the function of that name may be the Array API's, which accepts more.
     result = eval(op.facts['example'].replace(f'tenon.{op.name}(', 'op('), {'tenon': tenon, 'op': tenon.op(op.name), 't': t})
     return result[0] if isinstance(result, tuple) else result
 
@@ -107,7 +107,7 @@ def test_an_index_is_an_integer(name, index):
     op = OPS[name]
 
     def run_with(dtype):
-        # The index is what holds integers in an example whose other operands are floats.
+        # In an example whose other operands are floats, the integers are the index.
         def t(values, *rest, **named):
             made = tenon.tensor(values, *rest, **named)
             return made.to(getattr(tenon, NAMES[dtype])) if made.dtype == tenon.int64 else made

@@ -32,7 +32,7 @@ def test_products(bits, rows):
 
 
 def errors(bits, rows, outputs, n, group, dtype='float32', eps=2 ** -24):
-    """Asserts that a product is right but for its rounding."""
+    """Asserts that a product is right up to its rounding."""
     quantize, dequantize, linear = of(bits)
     random = np.random.default_rng(rows + n)
 
@@ -54,7 +54,8 @@ def errors(bits, rows, outputs, n, group, dtype='float32', eps=2 ** -24):
 SIZES = [(32, 32), (96, 32), (160, 32), (576, 32), (1536, 32), (64, 16), (128, 64), (192, 96), (40, 8), (64, 2)]
 
 
-@pytest.mark.parametrize('simd', ['', 'avx2', 'baseline'])  # the plugin reads it as it starts; one that is not built is the best
+@pytest.mark.parametrize('simd', ['', 'avx2', 'baseline'])  # the plugin reads it when it starts; if that one is not built, the best is
+                                                            # used
 def test_products_of_each_instruction_set(simd):
     code = ('import test_packed_weights as t\n'
             'for n, group in t.SIZES:\n'

@@ -1,4 +1,4 @@
-"""tenon.profiler: what it records, and the forms it shows it in."""
+"""tenon.profiler: what it records, and its forms of output."""
 import json
 import threading
 

@@ -179,7 +179,7 @@ def test_text_matches_numpy(array):
     assert str(x) == str(array)
     ours = repr(x).split(', dtype=')[0].removeprefix('tensor(').rstrip(')')
     numpys = repr(array).split(', shape=')[0].removeprefix('array(').rstrip(')')
-    assert ours.split() == numpys.split()  # the width at which a line breaks is the str's
+    assert ours.split() == numpys.split()  # str breaks lines at its own width
 
 
 def test_pickle_and_copies():

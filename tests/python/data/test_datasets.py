@@ -96,7 +96,7 @@ def test_idx_files(tmp_path):
     path.write_bytes(idx(0x08, (1,) * 16, b'a'))
     assert data.read_idx(path).shape == (1,) * 16
     packed = idx(0x08, (4,), b'', True) + gzip.compress(b'ab') + gzip.compress(b'cd')
-    path.write_bytes(packed + bytes(1000))  # several members, and zeros behind them
+    path.write_bytes(packed + bytes(1000))  # several members, followed by zeros
     assert bytes(data.read_idx(path).tolist()) == b'abcd'
 
 

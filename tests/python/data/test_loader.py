@@ -12,7 +12,7 @@ from tenon import data
 
 
 class Examples(data.Dataset):
-    """(the index as a matrix, the index, its name); does what `trouble` says at index 7."""
+    """(the index as a matrix, the index, its name); runs `trouble` at index 7."""
 
     def __init__(self, n=40, trouble=None):
         self.n, self.trouble = n, trouble
@@ -93,7 +93,7 @@ def test_every_kind_of_result_crosses():
     assert got['twice'][0] is got['int32'] is got['twice'][1][0] and isinstance(got['twice'][1], tuple)
     kept = got['float32']
     del got
-    kept[...] = 7  # memory of its own, writable
+    kept[...] = 7  # separate, writable memory
     assert kept.tolist() == [[7, 7]] * 3
 
 

@@ -1,4 +1,4 @@
-"""Programs of benchmarks/ run without their peer, and what is trained learns."""
+"""Programs of benchmarks/ run without their peer, and those that train do learn."""
 import pathlib
 import re
 import runpy

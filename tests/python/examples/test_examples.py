@@ -1,4 +1,4 @@
-"""The programs of examples/python run, with small settings, and do what they say."""
+"""The programs of examples/python run with small settings and do what they say."""
 import gzip
 import importlib.util
 import os
@@ -23,7 +23,7 @@ def run(name, *args, code=0, **env):
 
 @pytest.fixture(scope='module')
 def clothes(tmp_path_factory):
-    """Images of ten kinds that differ by where they are bright."""
+    """Images of ten kinds, each bright in a different place."""
     folder, rng = tmp_path_factory.mktemp('clothes'), np.random.default_rng(0)
     for part, n in (('train', 320), ('t10k', 100)):
         labels = (np.arange(n) % 10).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The short versions of the examples learn, draw what they say they draw, and compute on the simulator what they compute on the CPU."""
+"""The short versions of the examples learn, draw what they claim to draw, and compute the same on the simulator as on the CPU."""
 import csv
 import importlib.util
 import os

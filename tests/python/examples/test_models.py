@@ -1,4 +1,4 @@
-"""Networks that others trained give what they gave there: an independent forward pass in double precision, and tokens of the reference
+"""Networks trained by others give the same results as an independent forward pass in double precision, and tokens of the reference
 implementation."""
 import json
 import math
@@ -105,7 +105,7 @@ def test_control_tokens(llama):
 
 
 def llama_logits(w, meta, tokens):
-    """All tokens at once and nothing kept, in double precision: (N, vocabulary)."""
+    """All tokens at once, nothing cached, in double precision: (N, vocabulary)."""
     heads, groups, size, n = meta['llama.attention.head_count'], meta['llama.attention.head_count_kv'], meta['llama.rope.dimension_count'], len(tokens)
 
     def norm(x, name):
@@ -141,7 +141,7 @@ def test_greedy_text_matches_the_reference(llama):
     np.testing.assert_allclose(own, logits, atol=2e-3, rtol=0)  # logits are some ten; float32 over 30 layers
 
 
-@pytest.mark.parametrize('weights, lost', [('int8', 0.01), ('int4', 0.02)])  # nats a token; in the file there are four bits, too
+@pytest.mark.parametrize('weights, lost', [('int8', 0.01), ('int4', 0.02)])  # nats per token; the file itself has four bits too
 def test_packed_weights_lose_little(llama, weights, lost):
     net, tokenizer, _ = llama
     packed, _, _ = smollm2.load(smollm2.default_model(), tenon.device('cpu'), weights)

@@ -1,4 +1,4 @@
-"""Transforms against NumPy in double precision, over generated shapes, sizes, axes, dtypes and layouts; what does not fit."""
+"""Transforms against NumPy in double precision, over generated shapes, sizes, axes, dtypes and layouts; and invalid arguments."""
 import doctest
 import inspect
 import subprocess
@@ -41,7 +41,7 @@ def normal(seed, shape, dtype):
 
 
 def check(name, x, layout, arguments):
-    """One call beside NumPy's."""
+    """One call compared with NumPy's."""
     dtype = x.dtype.name
     wide = x.astype('complex128' if dtype.startswith('c') else 'float64')
     wanted = getattr(np.fft, name)(wide, **arguments)

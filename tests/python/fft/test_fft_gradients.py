@@ -1,4 +1,4 @@
-"""Gradients of first and second order against differences; of complex tensors by their parts."""
+"""Gradients of first and second order against differences, for complex tensors by their parts."""
 import numpy as np
 import pytest
 
@@ -46,7 +46,7 @@ def test_shifts():
 
 
 def test_a_filter_is_learned():
-    # Circular convolution by way of the spectrum: the gradient with respect to the kernel finds it again.
+    # Circular convolution by way of the spectrum: the gradient with respect to the kernel recovers it.
     rng = np.random.default_rng(0)
     x, wanted = tenon.asarray(rng.standard_normal((8, 16))), tenon.asarray(rng.standard_normal(16))
     y = fft.irfft(fft.rfft(x) * fft.rfft(wanted), n=16)

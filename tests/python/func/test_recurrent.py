@@ -1,4 +1,5 @@
-"""vmap of ops that go along a sequence, beside the loop: values and gradients, for every choice of what differs from entry to entry."""
+"""vmap of ops that walk along a sequence, compared with a loop: values and gradients, for every choice of what differs between
+entries."""
 import itertools
 import warnings
 

@@ -1,4 +1,4 @@
-"""assert_close and gradcheck: what they let pass, and what they say."""
+"""assert_close and gradcheck: what they accept, and what they report."""
 import math
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The differentiable ops and their equals in PyTorch: how a case of each is drawn. One line an op."""
+"""The differentiable ops and their counterparts in PyTorch, with one line for each op that says how its cases are drawn."""
 import math
 from dataclasses import dataclass
 from typing import Callable
@@ -16,7 +16,7 @@ class Op:
     mine: Callable = None          # (tenon, *operands, **arguments); tenon.ops[NAME] if left out
     domain: tuple = REAL           # of all operands, or one for each
     second: bool = True            # whether gradients of gradients are compared, too
-    alike: bool = True             # whether elements may be equal, as those of an expanded view are
+    alike: bool = True             # whether elements may be equal, as in an expanded view
 
 
 sizes = st.integers(1, 4)
@@ -91,7 +91,7 @@ def product(torch, x, dims, keepdim):
 def spread(name):
     def drawn(draw):
         (shape,), arguments = one_with(dims=some_dims, correction=st.sampled_from([0., 0.5]), keepdim=st.booleans())(draw)
-        return [tuple(size + 1 for size in shape)], arguments  # of one number there is no spread
+        return [tuple(size + 1 for size in shape)], arguments  # a single number has no spread
     return Op(drawn,
               lambda torch, x, dims, correction, keepdim: getattr(torch, name)(
                   x, dim=dims, correction=correction, keepdim=keepdim), alike=False)
@@ -110,7 +110,7 @@ def functional(name):
 
 
 def along(draw, rows=None):
-    """A shape, a dimension of it, and an index of as many entries along it as there are, or as many as rows."""
+    """A shape, a dimension of it, and an index with as many entries along it as there are, or as there are rows."""
     shape = draw(st.lists(sizes, min_size=1, max_size=3).map(tuple))
     at = draw(st.integers(0, len(shape) - 1))
     return shape, at, draw(sizes) if rows is None else rows
@@ -124,7 +124,7 @@ def gathered(draw):
 def scattered(unique):
     def drawn(draw):
         shape, at, _ = along(draw)
-        if unique:  # of two that go to one place it is not told which wins
+        if unique:  # of two that go to one place, either may win
             rng = np.random.default_rng(draw(st.integers(0, 9999)))
             found = np.moveaxis(rng.permuted(np.broadcast_to(np.arange(shape[at]), shape[:at] + shape[at + 1:] + shape[at:at + 1]),
                                              axis=-1), -1, at)
@@ -372,7 +372,7 @@ def lstm_states(tenon, *operands, reverse):
 
 
 def torch_index_put(torch, x, values, indices, accumulate):
-    if indices[1] is None:  # PyTorch wants each dimension named
+    if indices[1] is None:  # PyTorch requires each dimension to be named
         indices = [indices[0][:, None], torch.arange(x.shape[1]), indices[2][:, None]]
     return torch.index_put(x, [each for each in indices if each is not None], values, accumulate)
 
@@ -395,12 +395,12 @@ def elementwise(names, **more):
     return {name: Op(one, **more) for name in names.split()}
 
 
-# first and second operand apart, so that neither remainder nor extremum is at a jump
+# first and second operand in separate ranges, so that neither remainder nor extremum is at a jump
 TABLE = {
     **elementwise('neg abs sign square floor ceil round trunc exp exp2 expm1 sin cos atan sinh cosh tanh asinh erf erfc relu sigmoid'),
     **elementwise('reciprocal log log2 log10 log1p sqrt rsqrt', domain=POSITIVE),
     **elementwise('tan asin acos atanh erfinv', domain=UNIT), 'acosh': Op(one, domain=(1.3, 4)),
-    # by way of x + 16: PyTorch's trigamma, which is in their gradients, is 5e-10 off where x is small
+    # by way of x + 16, because PyTorch's trigamma, which their gradients use, is off by 5e-10 for small x
     'lgamma': Op(one, lambda torch, x: torch.lgamma(x + 16) - sum(torch.log(x + i) for i in range(16)), domain=POSITIVE),
     'digamma': Op(one, lambda torch, x: torch.digamma(x + 16) - sum(1 / (x + i) for i in range(16)), domain=POSITIVE),
     **{name: Op(one, functional(name)) for name in 'silu mish selu hardswish'.split()},
@@ -414,7 +414,7 @@ TABLE = {
     'clone': Op(one), 'contiguous': Op(one, lambda torch, x: x.contiguous()), 'alias': Op(one, lambda torch, x: x.view_as(x)),
     'cast': Op(one, lambda torch, x: x.to(torch.float64).square().to(x.dtype),
                lambda tenon, x: tenon.cast(tenon.square(tenon.cast(x, 'float64')), x.dtype)),
-    # of complex numbers: what is real again at the end
+    # complex numbers turned into real ones at the end
     'complex': Op(same(2), lambda torch, x, y: torch.complex(x, y).square().abs(),
                   lambda tenon, x, y: tenon.abs(tenon.square(tenon.complex(x, y))), domain=POSITIVE, second=False),
     'real': Op(same(2), lambda torch, x, y: torch.exp(torch.complex(x, y)).real,
@@ -522,7 +522,7 @@ TABLE = {
     'bce_with_logits_loss': loss('binary_cross_entropy_with_logits', domain=(REAL, FRACTION)),
     'kl_div_loss': loss('kl_div', domain=(REAL, FRACTION)),
 }
-# Differentiable ops of ops/ that are not here, and why. NAME_backward… is in the second gradient of NAME.
+# Differentiable ops of ops/ that are missing here, and why. NAME_backward… is covered by the second gradient of NAME.
 ELSEWHERE = {
     'floor_divide': 'PyTorch has no gradient of it', 'bernoulli': 'random', 'dropout': 'random', 'to': 'one device',
     'scaled_matmul': 'of its bias alone, in core/test_float8.py', 'ctc_loss': 'in torch/test_ctc.py',

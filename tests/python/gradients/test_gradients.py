@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from table import TABLE
 
 TOLERANCE = {'float32': 3e-5, 'float64': 1e-11}
-# What a layout is of: the shape of the tensor that it is taken from, and the way to it.
+# By layout: the shape of the tensor from which it is taken, and how.
 LAYOUTS = {
     'contiguous': (lambda shape: shape, lambda x: x),
     'transposed': (lambda shape: shape[::-1], lambda x: x.permute(tuple(range(x.ndim))[::-1])),
@@ -28,7 +28,7 @@ def laid(name, x, shape):
 
 
 def drawn_operands(op, shapes, dtype, draw):
-    """Of each operand the array that it is a view of, and the name of the layout."""
+    """For each operand the array that it is a view of, and the name of the layout."""
     rng = np.random.default_rng(draw(st.integers(0, 2 ** 32 - 1)))
     domains = op.domain if isinstance(op.domain[0], tuple) else (op.domain,) * len(shapes)
     found = []
@@ -60,7 +60,7 @@ def first_of(out):
 
 
 def gradients(out, operands, seed, grad, again):
-    """The gradients of out for the operands, those that there are, by position."""
+    """The gradients of out for the operands, as far as they exist, by position."""
     found = grad(out, operands, seed, again)
     return {i: g for i, g in enumerate(found) if g is not None}
 
@@ -126,6 +126,6 @@ def check_second(torch, name, xs, ys, seeds, first, rng):
         total, wanted = (a, b) if total is None else (total + a, wanted + b)
     if wanted is None or not wanted.requires_grad:
         return
-    # That of an empty result is a constant.
+    # The gradient of an empty result is a constant.
     mine = gradients(total, [*xs, seeds[0]], None, of_mine, False) if total.requires_grad else {}
     check_gradients(name, mine, gradients(wanted, [*ys, seeds[1]], None, of_theirs, False), 'float64', 'second gradient', 20)

@@ -1,4 +1,4 @@
-"""The gradient through each result of an op that has several, alone, against finite differences."""
+"""The gradient through each result of an op with several, one at a time, against finite differences."""
 import numpy as np
 import pytest
 
@@ -14,7 +14,7 @@ def drawn(*shapes):
 
 
 def statistics(x, dims):
-    """Mean and rstd as tensors apart, which the backward ops take."""
+    """Mean and rstd as separate tensors, which the backward ops take."""
     mean = x.detach().mean(dims, keepdim=True)
     rstd = (x.detach().var(dims, 0, True) + 1e-5).rsqrt()
     return [each.requires_grad_() for each in (mean, rstd)]

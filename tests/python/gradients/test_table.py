@@ -1,4 +1,4 @@
-"""The table has every differentiable op, also where there is no PyTorch to compare with."""
+"""The table has every differentiable op, even if there is no PyTorch to compare with."""
 import pathlib
 import re
 import sys

@@ -1,4 +1,4 @@
-"""`tenon graph`: what it shows, computes and times, and how it fails."""
+"""`tenon graph`: what it shows, computes and measures, and how it fails."""
 import json
 import shutil
 import subprocess

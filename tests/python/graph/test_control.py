@@ -1,4 +1,4 @@
-"""Control flow by elements: plain in eager mode, with gradients; nodes with graphs of their own in a trace."""
+"""Control flow that depends on elements: plain in eager mode, with gradients; nodes with graphs of their own in a trace."""
 import json
 
 import pytest

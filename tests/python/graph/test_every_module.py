@@ -16,17 +16,17 @@ from .test_graph import same
 every = {name: getattr(nn, name) for name in sorted({*dir(nn), *dir(tenon.torch.nn)}) if name[0].isupper()
          and inspect.isclass(getattr(nn, name)) and issubclass(getattr(nn, name), nn.Module)}
 
-# What is called in no program.
+# Modules that no program calls.
 NOT_CALLED = {
     **dict.fromkeys(('Module', 'ModuleDict', 'ModuleList', 'ParameterDict', 'ParameterList', 'RNNBase', 'RNNCellBase'), 'it has no forward of its own'),
     'SyncBatchNorm': 'it is not offered',
 }
-# Whose results, or ops, follow elements and no size.
+# Modules whose results or ops depend on elements rather than sizes.
 FIXED = {
     'AdaptiveLogSoftmaxWithLoss': 'which rows each cluster takes is told by the elements of the target',
     'CTCLoss': 'how many steps it takes is told by the elements of the lengths',
 }
-# Whose batch and channels may be of any size, and the others not.
+# Modules whose batch and channels may have any size, but not their other dimensions.
 KEEPS = {
     **dict.fromkeys(('FractionalMaxPool2d', 'FractionalMaxPool3d'), 'steps are quotients of sizes that numbers of the host hold'),
     **dict.fromkeys(('AdaptiveAvgPool', 'AdaptiveMaxPool'), 'windows of several results begin and end where no formula tells'),
@@ -100,7 +100,7 @@ def drawn(argument, sizes):
 
 
 def dims_of(arguments):
-    """Of each argument by its dimensions, and of all by their names."""
+    """By argument and dimension, and all of them by name."""
     by_place, by_name = {}, {}
     for i, argument in enumerate(arguments):
         for axis, word in enumerate(argument.rpartition(':')[2].split()):
@@ -131,7 +131,7 @@ def test_it_takes_any_size(name):
     if isinstance(module, nn.Module) and not re.search('Dropout|RReLU', name):
         module.eval()
     first = [drawn(one, {dim: max(3, each.min) for dim, each in dims.items()}) for one in arguments]
-    module(*first)  # lazy ones make their parameters
+    module(*first)  # lazy modules create their parameters
     program = tenon.graph.trace(module, *first, dynamic=places)
     program.exact = True
     with tenon.no_grad():

@@ -1,4 +1,4 @@
-"""Functions recorded as graphs: the same bits as eager calls, refusals that say what to do, files that cannot do harm."""
+"""Functions recorded as graphs: the same bits as eager calls, refusals that say what to do, files that can do no harm."""
 import json
 import random
 import threading

@@ -1,4 +1,4 @@
-"""Pictures of programs: SVG that any viewer reads, with every node in it, below what it reads."""
+"""Pictures of programs: SVG that any viewer displays, with every node below the nodes it reads."""
 import re
 import xml.etree.ElementTree as ET
 
@@ -22,7 +22,7 @@ def boxes(parent):
 
 
 def check_layout(parent):
-    """No box lies over another one, and edges go down from box to box."""
+    """No box overlaps another one, and edges go down from box to box."""
     placed = boxes(parent)
     for i, (_, _, x, y, w, h, _) in enumerate(placed):
         for _, _, x2, y2, w2, h2, _ in placed[:i]:

@@ -1,4 +1,4 @@
-"""Programs whose products take integers of eight bits: against the same arithmetic in double precision, and how close they are to f32."""
+"""Programs whose products use 8-bit integers: compared with the same arithmetic in double precision, and with f32."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""Forty programs that cannot be recorded: each is refused with the op, the file and the line, and none in silence."""
+"""Forty programs that cannot be recorded: each is refused with the op, the file and the line, and none silently."""
 import math
 import re
 
@@ -32,7 +32,7 @@ def writes_through_a_view(x):
     return x
 
 
-# What is called, and what the error names: an op, or the input that is read.
+# A function, and what its error names: an op, or the input that is read.
 ELEMENTS = [
     (lambda x: x.sum().item(), 'sum'), (lambda x: float(x.mean()), 'mean'), (lambda x: int(x.argmax()), 'argmax'),
     (lambda x: bool((x > 0).all()), 'all'), (lambda x: x if x.sum() > 0 else -x, 'greater'), (lambda x: x.exp().tolist(), 'exp'),

@@ -1,4 +1,4 @@
-"""Graphs of inputs of any size: the bits of eager calls at sizes that no trace saw, and refusals of what depends on a size."""
+"""Graphs for inputs of any size: the bits of eager calls at sizes that no trace saw, and refusals of whatever depends on a size."""
 import random
 import warnings
 
@@ -40,7 +40,7 @@ MODULES = [
 
 
 def unseen(ranges, seed):
-    """20 combinations of sizes, the ends of the ranges among them."""
+    """20 combinations of sizes, including the ends of the ranges."""
     draw = random.Random(seed)
     ends = [{axis: bounds[i] for axis, bounds in ranges.items()} for i in range(2)]
     return ends + [{axis: draw.randint(*bounds) for axis, bounds in ranges.items()} for _ in range(18)]

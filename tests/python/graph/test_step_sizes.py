@@ -24,7 +24,7 @@ def batch(seed, kind, rows, length=6):
 
 
 def compare(kind, optimizer, sizes, clip=None, dynamic=True, most=2):
-    """Steps with batches of these sizes, eager ones beside those of programs, of which there are `most` at most."""
+    """Steps with batches of these sizes, eager ones compared with those of programs, of which there are at most `most`."""
     eager, other = Training(kind, optimizer, clip), Training(kind, optimizer, clip)
     step = tenon.compile(other.step, dynamic=dynamic)
     for i, size in enumerate(sizes):
@@ -41,7 +41,7 @@ def compare(kind, optimizer, sizes, clip=None, dynamic=True, most=2):
 
 @pytest.mark.parametrize('optimizer', [SETTINGS[1], SETTINGS[5], SETTINGS[8], SETTINGS[11]])
 def test_batches_of_any_size(optimizer):
-    compare(mlp, optimizer, [7, 7, 5, *UNSEEN], most=3)  # one row may be a program of its own
+    compare(mlp, optimizer, [7, 7, 5, *UNSEEN], most=3)  # one row may need a program of its own
 
 
 @pytest.mark.parametrize('clip', [None, lambda p: optim.clip_grad_norm_(p, 0.3)])
@@ -66,14 +66,14 @@ def test_a_traced_step_in_a_file(tmp_path):
     rows = {0: Dim('rows', 2)}
     program = tenon.graph.trace(step_of(trained), *batch(0, mlp, 4), training=True, dynamic={0: rows, 1: rows})
     assert program.dims == [Dim('rows', 2)]
-    assert trained.everything() == twin.everything()  # a trace trains nothing
+    assert trained.everything() == twin.everything()  # a trace does not train
     program.save(tmp_path / 'step')
     loaded = tenon.graph.load(tmp_path / 'step')
     assert str(loaded) == str(program)
     for i, size in enumerate(UNSEEN[1:8]):
         given = batch(i, mlp, size)
         wanted = twin.step(*given).detach()
-        assert same(program(*given), wanted) and same(loaded(*given), wanted), size  # counts of steps grow in both
+        assert same(program(*given), wanted) and same(loaded(*given), wanted), size  # step counts increase in both
     assert trained.everything() == twin.everything()
 
 

@@ -178,7 +178,7 @@ def test_parameters_may_be_frozen():
 def test_parameters_may_be_moved(optimizer):
     def change(training, i):
         if i == 5:
-            training.net.to(tenon.float64).to(tenon.float32)  # the same objects, other tensors
+            training.net.to(tenon.float64).to(tenon.float32)  # the same objects with other tensors
     compare(mlp, optimizer, between=change)
 
 
@@ -218,7 +218,7 @@ def test_forward_may_come_first():
         training.optimizer.step()
         return loss
     eager, other = Training(Pictures, SETTINGS[1]), Training(Pictures, SETTINGS[1])
-    fast = tenon.compile(lambda x, y: step(other, x, y))  # names neither network nor optimizer
+    fast = tenon.compile(lambda x, y: step(other, x, y))  # refers to neither network nor optimizer
     net, optimizer = other.net, other.optimizer
     named = tenon.compile(lambda x, y: (net, optimizer) and step(other, x, y))
     for i in range(6):
@@ -297,7 +297,7 @@ def test_models_have_no_state(tmp_path):
 class TestRefusals:
     @staticmethod
     def refused(change, optimizer=SETTINGS[1]):
-        """What the trace of a changed step says; nothing of the training is another afterwards."""
+        """The error of tracing a changed step; the training itself is unchanged afterwards."""
         training = Training(mlp, optimizer)
         given = batch(1, mlp)
 
@@ -423,7 +423,7 @@ class Scaled(tenon.autograd.Function):
 
 
 class OwnFunction(nn.Module):
-    """A function with a gradient of its own, whose argument is a parameter."""
+    """A function with a custom gradient whose argument is a parameter."""
 
     def __init__(self):
         super().__init__()
@@ -434,7 +434,7 @@ class OwnFunction(nn.Module):
 
 
 class Summed(nn.Module):
-    """Rows chosen by indices of its own, and added up by others: what a graph network does."""
+    """Rows chosen by its own indices and added up by others, as in a graph network."""
 
     def __init__(self):
         super().__init__()
@@ -449,7 +449,7 @@ class Summed(nn.Module):
 
 
 class Chosen(nn.Module):
-    """The same rows, some of them several times, chosen more than once in each way: gradients meet in one sum."""
+    """The same rows, some of them several times, chosen more than once in each way, so that gradients meet in one sum."""
 
     def __init__(self):
         super().__init__()

@@ -57,7 +57,7 @@ def simple(block, fifth, minimum):
 
 
 def groups(block, fifth):
-    """Q4_K, Q5_K: eight groups, whose 6-bit scales and minima fill 12 bytes as 96 bits in an order of their own."""
+    """Q4_K, Q5_K: eight groups, whose 6-bit scales and minima fill 12 bytes as 96 bits in a special order."""
     d, dmin, s = half(block), half(block[2:]), block[4:16].astype(int)
     scales = [*(s[:4] % 64), *(s[8:] % 16 + s[:4] // 64 * 16)]
     minima = [*(s[4:8] % 64), *(s[8:] // 16 + s[4:8] // 64 * 16)]
@@ -87,7 +87,7 @@ def test_quantised_types(tmp_path, name):
     code, elements, size, reference = TYPES[name]
     rng = np.random.default_rng(code)
     blocks = rng.integers(0, 256, (6, size), dtype=np.uint8)
-    for at in SCALES[name]:  # any bytes but for the scales, which are finite
+    for at in SCALES[name]:  # any bytes, except that scales are finite
         blocks[:, at:at + 2] = rng.standard_normal((6, 1)).astype(np.float16).view(np.uint8)
     path = write(tmp_path / 'x.gguf', [], [('x', (2 * elements, 3), code, blocks.tobytes())])
     x = io.load_gguf(path).tensors['x']

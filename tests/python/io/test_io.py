@@ -1,4 +1,4 @@
-"""Safetensors files: round trips, malformed ones, atomic saving, and both ways between Python and C++."""
+"""Safetensors files: round trips, malformed files, atomic saving, and exchange between Python and C++."""
 import json
 import os
 import signal
@@ -196,7 +196,7 @@ def test_weights_and_optimizers_cross_between_python_and_cpp(tmp_path):
     program = os.environ.get('TENON_EXCHANGE_PROGRAM')
     if program is None:
         pytest.skip('TENON_EXCHANGE_PROGRAM is not set: ./dev test builds tests/python/io/exchange.cpp and sets it')
-    # The same seed gives the same first values, and training in C++ the same weights.
+    # The same seed gives the same initial values, and training in C++ the same weights.
     subprocess.run([program, 'train', tmp_path / 'cpp', tmp_path / 'cpp.optim', tmp_path / 'cpp.out'], check=True, timeout=60)
     tenon.manual_seed(11)
     ours, state = network(), io.load(tmp_path / 'cpp')
@@ -205,7 +205,7 @@ def test_weights_and_optimizers_cross_between_python_and_cpp(tmp_path):
     assert list(state) and sorted(state) == sorted(ours.state_dict())
     for name, x in ours.state_dict().items():
         np.testing.assert_allclose(x.numpy(), state[name].numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
-    # What C++ trained and saved loads here, gives the same results, and training goes on.
+    # What C++ trained and saved loads here, gives the same results, and can be trained further.
     theirs = network()
     theirs.load_state_dict(state)
     again = tenon.optim.AdamW(theirs.parameters())

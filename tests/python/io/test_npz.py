@@ -1,4 +1,4 @@
-"""NumPy's .npz files: both ways, every dtype and layout, and malformed ones."""
+"""NumPy's .npz files: reading and writing, every dtype and layout, and malformed files."""
 import io as python_io
 import os
 import zipfile

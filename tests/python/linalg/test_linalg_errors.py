@@ -1,4 +1,4 @@
-"""What does not fit is told with the op, the values and what to do; the process lives."""
+"""Errors name the op, the values and what to do; the process survives."""
 import os
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Gradients of first and second order against differences; of complex matrices by their real and imaginary parts."""
+"""Gradients of first and second order against differences, for complex matrices by their real and imaginary parts."""
 import numpy as np
 import pytest
 
@@ -17,7 +17,7 @@ def positive(x):
 
 def eigh(x):
     values, vectors = linalg.eigh(hermitian(x))
-    return values, tenon.abs(vectors)  # what does not change with the phases that LAPACK chooses
+    return values, tenon.abs(vectors)  # independent of the phases that LAPACK chooses
 
 
 def svd(x):
@@ -102,7 +102,7 @@ def test_the_pseudo_inverse_where_values_are_equal_or_absent():
         x = tenon.tensor(start, requires_grad=True)
         rng = np.random.default_rng(0)
         v = rng.standard_normal((3, 3))
-        v = v if np.linalg.matrix_rank(start) == 3 else start @ v @ start  # along which the rank stays
+        v = v if np.linalg.matrix_rank(start) == 3 else start @ v @ start  # a direction that keeps the rank
         linalg.pinv(x).sum().backward()
         ends = [np.linalg.pinv(start + h * v, rtol=1e-4).sum() for h in (1e-6, -1e-6)]
         assert np.sum(np.asarray(x.grad) * v) == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-6)

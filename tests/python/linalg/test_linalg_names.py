@@ -1,4 +1,4 @@
-"""The names and signatures of the standard's text; what the docstrings say."""
+"""The names and signatures of the standard, and the claims of the docstrings."""
 import doctest
 import inspect
 import subprocess
@@ -41,7 +41,7 @@ def test_signature(line):
     name = line[:line.index('(')]
     ours, standard = (inspect.signature(function).parameters for function in (getattr(tenon.linalg, name), scope[name]))
     assert {each: x.default for each, x in ours.items()} == {each: x.default for each, x in standard.items()}
-    for each, x in standard.items():  # what the standard takes by name alone may come by place, too
+    for each, x in standard.items():  # arguments that the standard takes by name only may also be positional
         assert ours[each].kind == x.kind or (ours[each].kind, x.kind) == (x.POSITIONAL_OR_KEYWORD, x.KEYWORD_ONLY)
     assert name in tenon.linalg.__all__ and getattr(tenon.linalg, name).__doc__
 

@@ -37,13 +37,13 @@ def adjoint(x):
 
 
 def good(seed, shape, dtype):
-    """Square matrices far from singular: their eigenvalues lie around 2·sqrt(n)."""
+    """Square matrices far from singular: their eigenvalues are around 2·sqrt(n)."""
     n = shape[-1]
     return normal(seed, shape, dtype) + (2 * np.sqrt(n) * np.eye(n)).astype(dtype)
 
 
 def tensor(x, layout):
-    """The array as a tensor that lies in that way; the values stay."""
+    """The array as a tensor with that layout and the same values."""
     laid = LAYOUTS[layout](x)
     made = tenon.asarray(laid)
     assert made.shape == x.shape
@@ -51,7 +51,7 @@ def tensor(x, layout):
 
 
 def close(got, wanted, dtype, factor=200.0, dtype_of=None):
-    """Within some hundred roundings of the largest element."""
+    """Within a few hundred roundings of the largest element."""
     assert got.dtype == (tenon.promote_types(dtype, dtype) if dtype_of is None else dtype_of)
     wanted = np.asarray(wanted)
     assert tuple(got.shape) == wanted.shape

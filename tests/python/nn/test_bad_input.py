@@ -1,4 +1,4 @@
-"""Modules answer what does not fit with a TypeError, a ValueError, an IndexError or a tenon.Error."""
+"""Modules answer unsuitable arguments with a TypeError, a ValueError, an IndexError or a tenon.Error."""
 import itertools
 
 import pytest

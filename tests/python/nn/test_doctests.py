@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the pure-Python packages give what they say."""
+"""The examples in the docstrings of the pure-Python packages give the results shown."""
 import doctest
 import importlib
 import pkgutil

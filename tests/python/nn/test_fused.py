@@ -1,4 +1,4 @@
-"""Ops that are several steps in one, beside these steps: attention of packed operands, the norm of a sum."""
+"""Ops that combine several steps, compared with these steps: attention of packed operands, the norm of a sum."""
 import numpy as np
 import pytest
 
@@ -82,7 +82,7 @@ def test_gradients_of_a_weight_and_bias(shapes):
 
 
 def each(function, batches, shared):
-    """What vmap gives of some arguments with a batch in front and of others without, beside a loop over the batch."""
+    """The result of vmap for some arguments with a batch dimension and others without, compared with a loop over the batch."""
     found = tenon.vmap(lambda *own: function(*own, *shared))(*batches)
     for i in range(3):
         alone = function(*(x[i] for x in batches), *shared)

@@ -1,4 +1,4 @@
-"""Module: what it finds, saves, moves and says."""
+"""Module: what it finds, saves, moves and reports."""
 import copy
 import pickle
 

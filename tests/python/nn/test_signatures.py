@@ -1,4 +1,4 @@
-"""What libs/signatures.toml says of every class and function of nn and optim. tests/libs/signatures is its other side."""
+"""What libs/signatures.toml says about every class and function of nn and optim; tests/libs/signatures is the C++ side."""
 import functools
 import inspect
 import pathlib
@@ -41,7 +41,7 @@ def value(argument, given, optimizer):
 
 
 def make(entry, given):
-    """What the constructor or function gives."""
+    """The result of the constructor or function."""
     optimizer = optim.SGD(trained())
     supplied = {'Tensor': lambda: tenon.ones((2, 2)), 'Tensor[]': trained, 'Optimizer': lambda: optimizer}
     arguments = {a.name: supplied[a.type]() for a in entry.supplied}

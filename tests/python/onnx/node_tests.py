@@ -53,7 +53,7 @@ def types_of(case):
 
 
 def left_out(case):
-    """Why a test is no part of what Tenon takes, or None."""
+    """Why a test is outside of what Tenon supports, or None."""
     types = types_of(case)
     if 'STRING' in types:
         return 'strings'
@@ -175,7 +175,7 @@ The {count} ops that have converters. An op that has none runs where the model b
 
 
 def page(passed, failed, out):
-    """What docs/onnx.md says of the results."""
+    """What docs/onnx.md says about the results."""
     import onnx
     by_reason = collections.Counter(out.values())
     versions = sorted({opset.version for case in cases().values() for opset in case.model.opset_import if opset.domain == ''})

@@ -19,7 +19,7 @@ def node(op, inputs, outputs, **attributes):
 
 
 def body(nodes, inputs, outputs, **constants):
-    """A graph in a graph, of ports (name, type, shape)."""
+    """A graph inside a graph, with ports (name, type, shape)."""
     return helper.make_graph(nodes, 'body', [helper.make_tensor_value_info(*one) for one in inputs], [helper.make_tensor_value_info(*one) for one in outputs],
                              [numpy_helper.from_array(np.array(value), name) for name, value in constants.items()])
 
@@ -61,7 +61,7 @@ def f4(*shape, seed=0):
 
 
 def test_a_branch_chosen_by_a_value(tmp_path):
-    """Branches read weights of their own, weights and values of the graph around, and one hands on a constant."""
+    """Branches read their own weights, and weights and values of the outer graph; one returns a constant."""
     then = body([node('MatMul', 'h w', 'xw'), node('Add', 'xw own', 'a'), node('Identity', 'h', 'same')], [], [('a', F, [2, 3]), ('same', F, [2, 3])], own=f4(3))
     other = body([node('Identity', 'fixed', 'b'), node('Neg', 'h', 'minus')], [], [('b', F, [2, 3]), ('minus', F, [2, 3])], fixed=f4(2, 3, seed=1))
     model = model_of([node('Relu', 'x', 'h'), node('ReduceSum', 'x', 's', keepdims=0), node('Greater', 's zero', 'c'), node('If', 'c', 'y z', then_branch=then, else_branch=other)],
@@ -82,7 +82,7 @@ def test_branches_of_other_shapes_are_refused(tmp_path):
 
 
 def test_a_branch_that_does_not_fit_fails_only_when_taken(tmp_path):
-    """Models choose by a rate that goes with a length: at one length one branch makes sense."""
+    """Models choose by a rate that goes with a length: at one length only one branch makes sense."""
     branches = [body([node('MatMul', f'x {w}', f'y{w}')], [], [(f'y{w}', F, None)]) for w in 'wv']
     model = model_of([node('If', 'c', 'y', name='rate', then_branch=branches[0], else_branch=branches[1])], [('c', B, []), ('x', F, [2, 'n'])], [('y', F, [2, 2])],
                      [numpy_helper.from_array(f4(3, 2), 'w'), numpy_helper.from_array(f4(4, 2), 'v')])
@@ -135,7 +135,7 @@ def test_a_loop_with_a_trip_count_from_an_input(tmp_path):
 
 
 def test_loops_that_grow_or_cut_are_unrolled(tmp_path):
-    """What is carried has another size in each turn; what is cut begins where the turn says."""
+    """The carried value has another size in each iteration; the slice begins where the iteration says."""
     grow = [node('Concat', 's s0', 'next', axis=0), node('Identity', 'going', 'on')]
     program = check(tmp_path, loop_model(grow, [*TURN[:2], ('s', F, None)], [('on', B, []), ('next', F, None)]), [[f4(3)], [f4(3, seed=2)]])
     assert 'scan(' not in str(program) and program.results[0][2] == (18,)
@@ -166,7 +166,7 @@ def test_loops_in_branches_in_loops(tmp_path):
 
 
 def test_iterations_follow_a_size(tmp_path):
-    """As exporters write a `for` over the first dimension."""
+    """A `for` over the first dimension, as exporters write it."""
     nodes = [node('Gather', 'x trip', 'row'), node('Add', 's row', 'next'), node('Tanh', 'next', 'seen'), node('Identity', 'going', 'on')]
     model = model_of([node('Shape', 'x', 'shape'), node('Gather', 'shape zero', 'n'),
                       node('Loop', 'n yes s0', 'last all', body=body(nodes, TURN, COUNTED_OUT))],

@@ -19,7 +19,7 @@ def tenon_leaves(value):
 
 
 def check(fn, inputs, folder, tolerance=1e-4, again=True):
-    """Exports fn and compares what onnxruntime and tenon make of the file with fn; gives the ops that were recorded."""
+    """Exports fn and compares what onnxruntime and tenon make of the file with fn; returns the recorded ops."""
     path = folder / 'model.onnx'
     program = tenon.graph.trace(fn, *inputs)
     tenon.onnx.export(program, inputs, path)

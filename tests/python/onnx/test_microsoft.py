@@ -148,7 +148,7 @@ def test_convolutions_of_integers_with_channels_last(tmp_path):
 
 
 def test_long_sums_of_integers_are_exact(tmp_path):
-    """A thousand products of the largest magnitude pass what f32 counts."""
+    """A thousand products of the largest magnitude exceed what f32 counts exactly."""
     nodes = [helper.make_node('MatMulInteger', ['a', 'b', 'az', 'bz'], ['y'])]
     a = np.concatenate([np.full((1, 1000), 255, 'u1'), u8(1, 1000)])
     b = np.stack([np.full(1000, 255, 'u1'), u8(1000)], 1)

@@ -222,7 +222,7 @@ def test_attributes_of_another_type_are_refused(tmp_path):
 
 
 def test_magika_agrees_with_onnxruntime():
-    """A model as people publish them, of the package magika."""
+    """A published model, from the package magika."""
     import importlib.util
     import pathlib
 

@@ -19,7 +19,7 @@ def leaves(value):
 
 
 def check(fn, shapes, dynamic, path, make=made):
-    """Exports fn at the first of the shapes of its inputs, and compares what runs of the file give at all of them."""
+    """Exports fn at the first shapes of its inputs, and compares runs of the file at all of them."""
     tenon.onnx.export(fn, [make(*shape) for shape in shapes[0]], path, dynamic=dynamic)
     onnx.checker.check_model(onnx.load(path), full_check=True)
     options = onnxruntime.SessionOptions()
@@ -41,7 +41,7 @@ def check(fn, shapes, dynamic, path, make=made):
 
 
 class Attention(nn.Module):
-    """A block of a GPT with learnt positions and a mask that is cut."""
+    """A block of a GPT with learnt positions and a mask that is sliced."""
 
     def __init__(self, causal):
         super().__init__()

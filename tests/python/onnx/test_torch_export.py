@@ -1,4 +1,4 @@
-"""torch.onnx.export under PyTorch's names: what it takes, and models beside the modules themselves, run by onnxruntime."""
+"""torch.onnx.export with PyTorch's names: its arguments, and exported models compared with their modules, run by onnxruntime."""
 import io
 
 import numpy as np
@@ -55,7 +55,7 @@ def test_the_usual_export_call_of_tutorials(tmp_path):
 
 @pytest.mark.parametrize('norm_first', [False, True])
 def test_layers_of_transformers(norm_first, tmp_path):
-    """Whose attention to itself and norms of sums are ops of several steps."""
+    """Layers whose self-attention and norms of sums are ops of several steps."""
     torch.manual_seed(0)
     layer, path = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=norm_first).eval(), tmp_path / 'layer.onnx'
     torch.onnx.export(layer, (torch.randn(2, 5, 8),), path, dynamic_axes={'src': {0: 'batch'}})
@@ -100,7 +100,7 @@ def test_arguments_by_name_and_in_structures(tmp_path):
 
 
 class Bounded(nn.Module):
-    """Its positions end at 16, as a GPT's do."""
+    """Its positions end at 16, as those of a GPT do."""
 
     def __init__(self):
         super().__init__()

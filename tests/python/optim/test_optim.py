@@ -35,7 +35,7 @@ def test_steps_of_half_types_round_once(dtype, ulp, n):
     v = 0.999 * v + 0.001 * g * g
     w = w - 0.1 * (m / (1 - 0.9 ** 3)) / (np.sqrt(v / (1 - 0.999 ** 3)) + 1e-8)
     for x, want in zip(given, (w, g, m, v)):
-        # Half a last place of the result, and what f32 loses where terms cancel.
+        # Half a unit in the last place of the result, and what f32 loses where terms cancel.
         np.testing.assert_allclose(x.to(tenon.float64).numpy(), want, rtol=1.01 * ulp, atol=1e-6)
 
 

@@ -7,7 +7,7 @@ import sys
 from op_db import COARSE, PHASES, RANDOM, UNORDERED, Difference, Judge, left_out
 
 DTYPES = 'float64', 'complex128'
-# What depends on signs, phases or random numbers; digits that PyTorch loses; a triangle that is read, or not; strides of a view.
+# Entries that depend on signs, phases or random numbers, on digits that PyTorch loses, on which triangle is read, or on a view's strides.
 LEFT = PHASES | UNORDERED | RANDOM | frozenset(COARSE) | {'logcumsumexp', 'triangular_solve'}
 VARIANTS = frozenset(['as_strided/partial_views', 'linalg.pinv/hermitian'])
 
@@ -68,7 +68,7 @@ class Tangents(Judge):
         return {key: self.dual(each) for key, each in value.items()} if isinstance(value, dict) else value
 
     def tangent_of(self, value):
-        """A random one; symmetric for a matrix that is taken as symmetric."""
+        """A random tangent; symmetric for a matrix that is treated as symmetric."""
         tangent = self.torch.randn_like(value.detach())
         return tangent + tangent.mH if value is self.symmetric else tangent
 
@@ -84,7 +84,7 @@ class Tangents(Judge):
         return {key: self.own_dual(each) for key, each in value.items()} if isinstance(value, dict) else self.convert(value)
 
     def compare(self, function, sample, expected):
-        """Raises Difference where ours are others."""
+        """Raises Difference if ours differ."""
         forward = self.ours.autograd.forward_ad
         self.torch.manual_seed(3)
         try:

@@ -33,7 +33,7 @@ class ModuleJudge(op_db.Judge):
         self.handle, self.made = self._make_handle(), {}
 
     def convert(self, value, leaves=None):
-        """As that of functions; a tensor that comes twice stays one."""
+        """As for functions; a tensor that occurs twice stays one."""
         if isinstance(value, self.torch.nn.TransformerEncoderLayer):
             return self.encoder_layer(value)
         if not isinstance(value, self.torch.Tensor) or leaves is None:
@@ -50,7 +50,7 @@ class ModuleJudge(op_db.Judge):
             theirs.norm1.eps, attention.batch_first, theirs.norm_first, theirs.linear1.bias is not None)
 
     def state(self, ours, theirs):
-        """The state goes strictly both ways."""
+        """The state loads strictly in both directions."""
         torch = self.torch
         expected = theirs.state_dict()
         ours.load_state_dict({name: self.convert(x) for name, x in expected.items()})

@@ -19,7 +19,7 @@ PAGE = ROOT / 'docs/torch.md'
 DTYPES = 'float32', 'float64', 'int64', 'complex64'
 SECONDS = 120  # for one entry
 
-# What is no part of PyTorch's public vocabulary of dense tensors, and why.
+# Entries outside of PyTorch's public vocabulary for dense tensors, and why.
 LEFT_OUT = (
     (('_', 'torch._', 'torch.ops.', 'native_', 'jiterator_', 'hash_tensor', 'grid_sampler_', 'max_pool2d_with_indices_backward'),
      'internal to PyTorch'),
@@ -28,7 +28,7 @@ LEFT_OUT = (
     (('bmm/triton_optimized', 'nn.functional.batch_norm/without_cudnn'), 'for a GPU alone'),
     (('slice',), 'internal to PyTorch'),  # aten.slice; slice_scatter is not
 )
-# Values are random, or whatever the memory held: shapes and dtypes are compared.
+# Values are random, or whatever memory held: only shapes and dtypes are compared.
 RANDOM = frozenset('''
     bernoulli cauchy empty empty_like empty_permuted empty_strided exponential geometric log_normal multinomial new_empty
     new_empty_strided nn.functional.alpha_dropout nn.functional.dropout nn.functional.dropout2d nn.functional.dropout3d
@@ -48,7 +48,7 @@ def left_out(name):
 # Vectors are determined up to a sign or phase; of equal elements any index will do.
 PHASES = frozenset(['linalg.eig', 'linalg.eigh', 'svd', 'linalg.svd'])
 TIES = frozenset(['topk', 'kthvalue', 'mode'])
-# PyTorch's own values are right to a few digits only, as mpmath says, or with float32 weights of float64 numbers.
+# PyTorch's own values are right to a few digits only, according to mpmath, or use float32 weights for float64 numbers.
 COARSE = {'special.bessel_j0': 100, 'special.bessel_j1': 100, 'special.bessel_y0': 100, 'special.bessel_y1': 100, 'cov': 1000}
 # Eigenvalues come in any order.
 UNORDERED = frozenset(['linalg.eig', 'linalg.eigvals'])
@@ -164,7 +164,7 @@ class Judge:
         return found
 
     def method(self, name):
-        """The method of a name, or what reads the property."""
+        """The method of that name, or a function that reads the property."""
         if name.endswith('.__get__'):
             return lambda x: getattr(x, name.removesuffix('.__get__'))
         try:
@@ -428,7 +428,7 @@ class Judge:
         return len(set(places)) < len(places) or any(0 in x.stride() and x.numel() > 1 for x in tensors)
 
     def errors(self, entry, function):
-        """Where PyTorch refuses, any error will do."""
+        """If PyTorch refuses a call, any error will do."""
         for error in entry.error_inputs('cpu'):
             sample = error.sample_input
             if self.shared([sample.input, *sample.args, *sample.kwargs.values()]):
@@ -486,7 +486,7 @@ class Judge:
 
 
 def work(samples):
-    """A worker: names come in by lines, verdicts go out."""
+    """A worker: reads names line by line, writes verdicts."""
     import warnings
     warnings.simplefilter('ignore')
     out, sys.stdout = sys.stdout, sys.stderr

@@ -86,7 +86,7 @@ def test_training_matches_pytorch(torch):
 
 
 def modules_of(t):
-    """What modules give whose forward pass mixes dtypes."""
+    """The results of modules whose forward pass mixes dtypes."""
     found = {}
     x = numbers(t, 2, 3, 4)
     with t.autocast('cpu'):

@@ -16,7 +16,7 @@ LENGTH, SOURCE, BATCH, WIDTH, HEADS = 4, 5, 3, 8, 2
 
 
 def masks(torch, kind, rows, columns, batch):
-    """attn_mask and key_padding_mask of a kind; nowhere is a row forbidden whole."""
+    """attn_mask and key_padding_mask of a kind; no row is completely forbidden."""
     if kind == 'none':
         return None, None
     bools = torch.zeros(rows, columns, dtype=torch.bool)
@@ -103,7 +103,7 @@ def test_transformers(torch, batch_first):
 
 @pytest.mark.parametrize('norm_first', [False, True])
 def test_custom_norms_and_norms_with_hooks_are_called(norm_first):
-    """Not taken together with the sum before them."""
+    """They are not merged with the sum before them."""
     nn = ours.nn
     layer, x = nn.TransformerEncoderLayer(WIDTH, HEADS, 12, 0.0, norm_first=norm_first), ours.randn(LENGTH, BATCH, WIDTH)
     expected, seen = layer(x), []

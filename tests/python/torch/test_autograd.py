@@ -543,7 +543,7 @@ def test_a_retained_gradient_does_not_keep_its_tensor():
 
 
 def test_hooks_after_accumulation(torch):
-    """An optimizer in the backward pass: each parameter is stepped when its gradient is there, and the gradient is dropped."""
+    """An optimizer inside the backward pass: each parameter is stepped once its gradient is there, and the gradient is dropped."""
     def run(t):
         w, b = t.tensor([1.0, 2.0], requires_grad=True), t.tensor(0.5, requires_grad=True)
         seen = []

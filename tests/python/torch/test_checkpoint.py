@@ -1,4 +1,4 @@
-"""torch.utils.checkpoint: the same results and gradients as without, beside PyTorch, and less memory."""
+"""torch.utils.checkpoint: the same results and gradients as without it, compared with PyTorch, and less memory."""
 import pathlib
 import sys
 
@@ -185,7 +185,7 @@ def test_errors_in_the_function_propagate(torch):
 
 
 class Blocks(tenon.nn.Module):
-    """Blocks that are computed again in backward, or not, and are wide within."""
+    """Blocks that backward computes again, or not; they are wide inside."""
 
     def __init__(self, checkpointing, inner=tenon.nn.GELU):
         super().__init__()
@@ -200,7 +200,7 @@ class Blocks(tenon.nn.Module):
 
 
 def trained(net, compiled, steps=4):
-    """Losses and weights of some steps, and the memory that is in use behind them: of a graph, all that its runs need."""
+    """Losses and weights of some steps, and the memory in use after them; for a graph, everything that its runs need."""
     optimizer, device = tenon.optim.Adam(net.parameters(), lr=1e-3), tenon.device('cpu')
 
     def step(x):

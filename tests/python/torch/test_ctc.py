@@ -1,4 +1,4 @@
-"""ctc_loss beside PyTorch's: values and gradients, its arguments, what has no alignment, and what it refuses."""
+"""ctc_loss compared with PyTorch's: values and gradients, its arguments, labels without an alignment, and errors."""
 import itertools
 
 import numpy as np
@@ -69,7 +69,7 @@ def test_no_alignment(torch):
 
 
 def test_by_the_definition():
-    """The sum over all label sequences that collapse to the labels; its gradient by differences, of ctc_loss for itself."""
+    """The sum over all label sequences that collapse to the labels; its gradient by differences of ctc_loss."""
     x, labels = np.random.default_rng(3).uniform(-2, 0, (5, 1, 3)), [1, 1]
 
     def probability(x):

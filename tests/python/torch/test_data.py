@@ -1,4 +1,4 @@
-"""torch.utils.data beside PyTorch: what loaders, samplers, datasets and collating give."""
+"""torch.utils.data compared with PyTorch: the results of loaders, samplers, datasets and collating."""
 import collections
 import itertools
 import multiprocessing
@@ -86,7 +86,7 @@ def map_dataset(package, extra=None):
 
 def stream(package, *lengths):
     class Stream(data_of(package).IterableDataset):
-        """Worker k of n gives the examples of its own length."""
+        """Worker k of n yields examples of its own length."""
 
         def __iter__(self):
             info = data_of(package).get_worker_info()

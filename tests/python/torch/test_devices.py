@@ -1,4 +1,4 @@
-"""Devices that are not there: values until they are used."""
+"""Missing devices: they are values until they are used."""
 import pickle
 
 import pytest

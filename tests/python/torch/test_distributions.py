@@ -16,7 +16,7 @@ def vec(*values):
 
 
 def single(*values):
-    """The same in float32, for what PyTorch has in that alone."""
+    """The same in float32, for what PyTorch has only in that dtype."""
     return lambda library: library.tensor(values if len(values) > 1 else values[0])
 
 
@@ -175,7 +175,7 @@ def test_samples(torch, name, number):
 @pytest.mark.parametrize('device', ['gpusim:0', 'vulkan:0'])
 @pytest.mark.parametrize('name', TABLE)
 def test_every_backend_draws_the_same(device, name):
-    """One seed, one sample, and its density, wherever the parameters lie."""
+    """One seed gives one sample and density, wherever the parameters are."""
     if device == 'gpusim:0' and 'TENON_SIMULATOR' in os.environ:
         tenon.load_plugin(str(pathlib.Path(os.environ['TENON_SIMULATOR']) / 'tenon_gpusim.tenon.json'))
     if device.partition(':')[0] not in {found.type for found in tenon.devices()}:

@@ -1,4 +1,4 @@
-"""What scripts ask of PyTorch around the tensors: devices, compilation, processes, versions."""
+"""What scripts ask PyTorch besides tensors: devices, compilation, processes, versions."""
 import pathlib
 import sys
 import time

@@ -28,7 +28,7 @@ def names(t):
 
 
 def value(t, line):
-    """What the line gives, with tensors for arrays and lists for tuples; of other objects their type."""
+    """The line's value, with tensors for arrays and lists for tuples; for other objects their type."""
     before, _, last = line.rpartition('; ')
     there = names(t)
     exec(before, there)

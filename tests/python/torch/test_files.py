@@ -30,7 +30,7 @@ def crossed(source, target, obj):
 
 
 def plain(value):
-    """A value as one that both packages make equal: tensors as (dtype, shape, strides where they count, numbers, flags)."""
+    """A value in a form that both packages make equal: tensors as (dtype, shape, strides where they count, numbers, flags)."""
     if hasattr(value, 'requires_grad'):
         name = str(value.dtype).removeprefix('torch.')
         data = value.detach()
@@ -191,7 +191,7 @@ def test_cycles_and_deep_values(torch):
 
 
 def crossed_deep(deep):
-    """Lists in lists as only a writer without recursion makes them."""
+    """Lists in lists as only a writer without recursion produces them."""
     depth = 0
     while deep:
         deep, depth = deep[0], depth + 1
@@ -430,7 +430,7 @@ def archive_of(records):
 
 
 def mutated(data, chance):
-    """data with a few bytes changed, taken out, put in, or copied from elsewhere."""
+    """data with a few bytes changed, removed, inserted, or copied from elsewhere."""
     data = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 5, 20))):
         at, other, length = chance.randrange(len(data)), chance.randrange(len(data)), chance.choice((1, 2, 4, 16))
@@ -456,7 +456,7 @@ def test_changed_files_give_errors_or_values_but_nothing_else():
     records = {name: source.read(name) for name in source.namelist()}
     loaded = refused = 0
     for number in range(6000):
-        if number % 3:  # the pickle alone, within a sound archive
+        if number % 3:  # only the pickle, inside a sound archive
             file = archive_of(records | {'archive/data.pkl': mutated(records['archive/data.pkl'], chance)})
         else:
             file = io.BytesIO(mutated(whole.getvalue(), chance))

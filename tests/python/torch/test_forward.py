@@ -134,7 +134,7 @@ def test_forward_over_reverse(name):
     assert ours.allclose(jacfwd(jacfwd(f))(x), wanted) and ours.allclose(jacrev(jacfwd(f))(x), wanted)
     batch = ours.stack([x, -x])
     for_each = ours.stack([hessian(f)(row) for row in batch])
-    assert ours.allclose(vmap(jacfwd(grad(f)))(batch), for_each)  # by two backward passes: forward mode does not see that far
+    assert ours.allclose(vmap(jacfwd(grad(f)))(batch), for_each)  # by two backward passes, because forward mode does not reach that far
     assert ours.allclose(vmap(jacfwd(f))(batch), ours.stack([grad(f)(row) for row in batch]))
     assert ours.allclose(jvp(vmap(grad(f)), (batch,), (batch,))[1], ours.einsum('nij,nj->ni', for_each, batch))
 
@@ -210,7 +210,7 @@ def test_a_bad_jvp_says_so():
 
 
 def test_rules_agree_with_two_backward_passes():
-    """The rules of the formulas that have conditions."""
+    """The rules of formulas with conditions."""
     x = tenon.tensor([[1.0, 3.0, 3.0], [-2.0, 0.5, 4.0]], dtype=tenon.float64)
     t = tenon.tensor([[1.0, 2.0, 5.0], [0.5, -1.0, 3.0]], dtype=tenon.float64)
     with forward_ad.dual_level():

@@ -57,7 +57,7 @@ def no_grad(t, run):
 
 
 def outer(t, run):
-    """run(x) and the gradient of what it gives by an x that requires one."""
+    """run(x), and the gradient of its result with respect to an x that requires one."""
     x = vector(t).requires_grad_()
     y = run(x)
     return y, t.autograd.grad(y.sum(), x)[0]

@@ -1,4 +1,5 @@
-"""Gradients that op_db.py does not compare, since PyTorch's own are refuted or lose digits: beside differences, or its double precision."""
+"""Gradients that op_db.py does not compare, because PyTorch's are refuted or lose digits: against differences, or its double
+precision."""
 import math
 
 import pytest

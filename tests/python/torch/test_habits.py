@@ -1,4 +1,4 @@
-"""Lines that PyTorch's users type out of habit, and that no list of functions names."""
+"""Lines that PyTorch's users type out of habit and that no list of functions names."""
 import pathlib
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""Tensors that take other memory or another shape, as PyTorch's do: x.data = y and methods such as t_()."""
+"""Tensors that take other memory or another shape, as in PyTorch: x.data = y and methods such as t_()."""
 import gc
 import pathlib
 import sys
@@ -15,14 +15,14 @@ from beside import same
 def given_data(t):
     p, q = t.nn.Parameter(t.ones(2)), t.tensor([3.0, 4.0])
     kept, p.data = p.data, q
-    q.mul_(2)  # p has the very memory of q
+    q.mul_(2)  # p shares the memory of q
     (p * p).sum().backward()
     p.data = p.data + 1  # the gradient stays
     return p, kept, p.grad, p.requires_grad, p.is_leaf
 
 
 def swapped(t):
-    """Averages of weights take their place for a look, and the weights come back; the optimizer goes on with them."""
+    """Averages of weights are swapped in for a look, then the weights return; the optimizer continues with them."""
     m = t.nn.Linear(2, 1)
     t.nn.init.ones_(m.weight)
     t.nn.init.zeros_(m.bias)

@@ -1,4 +1,4 @@
-"""Methods of Tensor mean what PyTorch says, and come with tenon.torch when they are first asked for."""
+"""Methods of Tensor have PyTorch's meaning, and come from tenon.torch on first use."""
 import functools
 import inspect
 import pickle
@@ -29,7 +29,7 @@ def test_the_table_names_each_method_once():
 def test_each_method_exists_and_has_a_docstring():
     for name in NAMES:
         method = getattr(tenon.Tensor, name)
-        assert method is vars(tenon.Tensor)[name], name  # no stand-in any longer
+        assert method is vars(tenon.Tensor)[name], name  # no longer a stand-in
         assert inspect.getdoc(method), name
         if not isinstance(method, property):
             assert callable(method), name
@@ -153,7 +153,7 @@ def test_methods_in_place_write_and_differentiate_as_pytorchs(torch, name):
         x = IN_PLACE[name](leaf * 1)
         if x.requires_grad:
             (x * x).sum().backward()
-        found.append((x.detach().tolist(), [0.0] if leaf.grad is None else leaf.grad.tolist()))  # no gradient counts as one of 0
+        found.append((x.detach().tolist(), [0.0] if leaf.grad is None else leaf.grad.tolist()))  # a missing gradient counts as 0
     for mine, theirs in zip(*found):
         np.testing.assert_allclose(np.broadcast_to(mine, np.shape(theirs)), theirs, rtol=1e-4, atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""Every public function of PyTorch is offered, or a table says why it is not; and what the namespace itself knows."""
+"""Every public function of PyTorch is offered, or a table says why not; and what the namespace itself knows."""
 import importlib
 import inspect
 
@@ -11,7 +11,7 @@ NAMESPACES = '', 'special', 'linalg', 'fft', 'nn.functional', 'nn.init', 'random
 
 
 def functions(module):
-    """Names of the public functions of a module of PyTorch."""
+    """The names of the public functions of a module of PyTorch."""
     found = {name: getattr(module, name) for name in dir(module) if not name.startswith('_')}
     return sorted(name for name, value in found.items() if callable(value) and not inspect.isclass(value) and not inspect.ismodule(value))
 

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own: of gradients, of several results, in place, forward and under vmap."""
+"""Functions with custom gradients: of gradients, of several results, in place, forward and under vmap."""
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable

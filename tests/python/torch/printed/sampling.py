@@ -1,4 +1,4 @@
-"""Distributions as they print, their moments, supports and transforms; of samples only shapes and dtypes."""
+"""Distributions as printed, with moments, supports and transforms; for samples only shapes and dtypes."""
 import torch
 from torch.distributions import (Bernoulli, Beta, Binomial, Categorical, Cauchy, Chi2, ContinuousBernoulli, Dirichlet, Exponential,
                                  FisherSnedecor, Gamma, Geometric, Gumbel, HalfCauchy, HalfNormal, Independent, InverseGamma, Kumaraswamy,

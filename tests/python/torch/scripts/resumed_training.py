@@ -1,4 +1,4 @@
-"""Trains, stops half-way, and goes on from a file: as scripts for PyTorch are written."""
+"""Trains, stops half-way, and continues from a file, as scripts for PyTorch do."""
 import os
 import tempfile
 

@@ -1,4 +1,4 @@
-"""Translates generated sentences, which are turned round and shifted, with nn.Transformer, as tutorials for PyTorch do."""
+"""Translates generated sentences, which are reversed and shifted, with nn.Transformer, as tutorials for PyTorch do."""
 import math
 
 import numpy as np

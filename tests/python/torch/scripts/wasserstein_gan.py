@@ -1,4 +1,4 @@
-"""A generator against a critic whose gradient has norm 1 (Gulrajani et al. 2017): gradients of gradients, through a function of one's own."""
+"""A generator against a critic whose gradient has norm 1 (Gulrajani et al. 2017): gradients of gradients, through a custom function."""
 import numpy as np
 import torch
 import torch.nn as nn
