@@ -4,6 +4,7 @@
 
 #include "fuse/anchored.hpp"
 #include "ir/schema.hpp"
+#include "pass/pass.hpp"
 #include "pass/values.hpp"
 #include "plan/lower.hpp"
 
@@ -35,6 +36,7 @@ class Anchors {
     replace();
     if (std::ranges::find(turned, true) != turned.end())
       graph_ = lower_again(graph_, device_, turned);
+    simplify(graph_);  // what was copied for its layout may lie so now
     return true;
   }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "fuse/anchored.hpp"
 #include "pass/values.hpp"
@@ -14,11 +15,24 @@ struct Seen {
   Dims shape;
 };
 
+// Whether it shows an image as samples, rows, columns, channels, whose channels are planes in memory.
+bool shows_channels_last(const View& view) {
+  if (view.shape.size() != kRank || view.contiguous()) return false;
+  const int64_t columns = view.shape[2], plane = view.shape[1] * columns;
+  const std::array<int64_t, kRank> steps{plane * view.shape[3], columns, 1, plane};
+  for (size_t d = 0; d < kRank; ++d)
+    if (view.shape[d] != 1 && view.strides[d] != steps[d]) return false;
+  return true;
+}
+
 void see(Seen& seen, const View& view, const Buffer& buffer) {
-  const bool whole = view.offset == 0 && view.contiguous() && view.numel() == buffer.size &&
-                     view.shape.size() == kRank;
-  seen.fits = seen.fits && whole && (seen.shape.empty() || seen.shape == view.shape);
-  seen.shape = view.shape;
+  const bool last = shows_channels_last(view);
+  const bool whole = view.offset == 0 && (last || view.contiguous()) &&
+                     view.numel() == buffer.size && view.shape.size() == kRank;
+  const Dims shape =
+      last ? Dims{view.shape[0], view.shape[3], view.shape[1], view.shape[2]} : view.shape;
+  seen.fits = seen.fits && whole && (seen.shape.empty() || seen.shape == shape);
+  seen.shape = shape;
 }
 
 // Whether it matters if channels come before or after positions.
@@ -57,7 +71,9 @@ std::vector<bool> images(const Graph& graph, const std::vector<std::vector<uint3
     for (const Node& node : graph.nodes) {
       if (!node.loop || node.loop->reduced != 0) continue;
       bool some = false;
-      each_view_of(node, [&](const View& view) { some = some || turned[view.buffer]; });
+      each_view_of(node, [&](const View& view) {
+        some = some || (turned[view.buffer] && view.contiguous());
+      });
       if (!some) continue;
       each_view_of(node, [&](const View& view) {
         if (!fit[view.buffer] || turned[view.buffer]) return;
@@ -69,6 +85,11 @@ std::vector<bool> images(const Graph& graph, const std::vector<std::vector<uint3
 }
 
 void put_channels_last(View& view) {
+  if (shows_channels_last(view)) {
+    const int64_t row = view.shape[2] * view.shape[3];
+    view.strides = {view.shape[1] * row, row, view.shape[3], 1};
+    return;
+  }
   const int64_t channels = view.shape[1], row = view.shape[3] * channels;
   view.strides = {view.shape[2] * row, 1, row, channels};
 }

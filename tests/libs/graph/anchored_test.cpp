@@ -270,6 +270,22 @@ TEST_F(Anchored, ProductsOfWindowsAreConvolutions) {
   set_num_threads(before);
 }
 
+// Nodes that see channels last read an anchor's result as it lies.
+TEST_F(Anchored, ImagesSeenChannelsLastAreNotCopied) {
+  const Block block(kGeometries[1]), wide = block.in(DType::F64);
+  const Tensor x = block.input();
+  const auto fn = [](const Block& b) {
+    return [&b](In in) {
+      const Tensor rows = (relu(b.conv(in[0])) * 2.0).permute({0, 2, 3, 1});
+      return std::vector{pad(rows, {0, 0, 1, 1, 2, 2}), rows.sum(3)};
+    };
+  };
+  const graph::Program program = graph::trace({x}, fn(block));
+  EXPECT_FALSE(stands_alone(program, "clone")) << program.explain();
+  const auto found = program({x}), wanted = fn(wide)(std::vector{x.to(DType::F64)});
+  for (size_t k = 0; k < found.size(); ++k) EXPECT_LT(error(found[k], wanted[k]), 1e-5);
+}
+
 // Channels-last between other nodes, with the bits of eager calls.
 TEST_F(Anchored, PoolingsOfBytes) {
   for (const DType dtype : {DType::U8, DType::I8}) {
