@@ -1,5 +1,6 @@
 """PyTorch's names for the history of an op, such as AddBackward0 for add, and the object that represents it."""
 import functools
+import weakref
 
 from .._core import ops
 
@@ -7,7 +8,7 @@ from .._core import ops
 _NAMES = {op: name for name, ops in {
     'Cat': 'concat', 'ToCopy': 'cast', 'View': 'reshape flatten', 'Convolution': 'conv conv_backward_input', 'Pow': 'square',
     'NativeBatchNorm': 'batch_norm', 'NativeLayerNorm': 'layer_norm', 'NativeGroupNorm': 'group_norm', 'NllLoss': 'softmax_cross_entropy',
-    'MaxPool2DWithIndices': 'max_pool', 'AvgPool2D': 'avg_pool', 'AdaptiveAvgPool2D': 'adaptive_avg_pool',
+    'MaxPool2DWithIndices': 'max_pool', 'AvgPool2D': 'avg_pool', 'AdaptiveAvgPool2D': 'adaptive_avg_pool', 'AdaptiveMaxPool2D': 'adaptive_max_pool',
     'UpsampleNearest2D': 'interpolate', 'GridSampler2D': 'grid_sample', 'ConstantPadNd': 'pad', 'LinalgVectorNorm': 'norm', 'Log1P': 'log1p',
     'LogSigmoid': 'log_sigmoid', 'Amax': 'max', 'Amin': 'min', 'LinalgCholeskyEx': 'linalg.cholesky', 'LinalgInvEx': 'linalg.inv',
     'LinalgSolveEx': 'linalg.solve', 'FftC2C': 'fft.c2c', 'FftR2C': 'fft.r2c', 'FftC2R': 'fft.c2r',
@@ -29,6 +30,23 @@ def backward_name(op, ndim):
         return op + 'Backward'
     name = _NAMES.get(op) or ''.join(part[:1].upper() + part[1:] for part in op.replace('.', '_').split('_'))
     return f'{name}Backward{_NUMBERED.get(op, 0)}'
+
+
+_NAMED = {}  # by id, results of functions that are several ops here: (weak reference, writes so far, PyTorch's name)
+
+
+def named(x, name):
+    """x, the result of a function that is one step of a history in PyTorch: its grad_fn is called `name` until x is written to."""
+    if x.requires_grad and not x.is_leaf:
+        key = id(x)
+        _NAMED[key] = weakref.ref(x, lambda _: _NAMED.pop(key, None)), x.version, name
+    return x
+
+
+def name_of(x, op):
+    """PyTorch's name for the last step of x's history, which is an op."""
+    kept = _NAMED.get(id(x))
+    return kept[2] if kept is not None and kept[0]() is x and kept[1] == x.version else backward_name(op, x.ndim)
 
 
 class Node(str):
@@ -59,6 +77,6 @@ def _kind(name):
     return type(name, (Node,), {'__slots__': ()})
 
 
-def node(op, ndim):
-    """The Node of an op's result with `ndim` dimensions; None for None."""
-    return None if op is None else _kind(backward_name(op, ndim))(op)
+def node(op, x):
+    """The Node of x, the result of an op; None for None."""
+    return None if op is None else _kind(name_of(x, op))(op)

@@ -5,6 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError
+from ._backward_names import named
 from ._common import Tensor, at_least_1d, broken, cast, check, dim_of, full, into, rank
 from ._shortcuts import short
 
@@ -46,7 +47,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     for d, n in enumerate(at.shape):
         if d != dim and x.shape[d] != n:
             x = ops['slice'](x, d, 0, n)
-    return into(out, _reshape(ops['gather'](x, dim, at), index.shape), True)
+    return into(out, _shaped(ops['gather'](x, dim, at), index.shape), True)
 
 
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
@@ -63,12 +64,16 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
         src = full(at.shape, src, input)
     if reduce is not None:
         return into(out, scatter_reduce(input, dim, index, _reshape(src, index.shape), 'sum' if reduce == 'add' else 'prod'))
-    return into(out, _reshape(ops['scatter'](x, dim, at, src), input.shape))
+    return into(out, _shaped(ops['scatter'](x, dim, at, src), input.shape))
 
 
 def _check_range(name, index, size):
     if broken((index < 0) | (index >= size)):
         raise OutOfRangeError(f'[{name}] an index is out of range for {size} entries')
+
+
+def _shaped(x, shape):
+    return x if x.shape == shape else _reshape(x, shape)
 
 
 def _scattered(name, input, dim, index, src, out, *more):
@@ -78,7 +83,7 @@ def _scattered(name, input, dim, index, src, out, *more):
     x, dim, at, src = _along(name, input, dim, index, src)
     if not index.size:
         return into(out, ops['clone'](input))
-    return into(out, _reshape(ops[name](x, dim, at, src, *more), input.shape))
+    return into(out, _shaped(ops[name](x, dim, at, src, *more), input.shape))
 
 
 def scatter_add(input, dim, index, src, *, out=None):
@@ -141,14 +146,14 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
         if isinstance(alpha, float) and rank(x.dtype) < 2:
             raise DtypeError(f'[index_add] alpha {alpha} for dtype {x.dtype}')
         source = source * alpha
-    return into(out, _reshape(ops['index_add'](x, dim, index, source), input.shape))
+    return into(out, _shaped(ops['index_add'](x, dim, index, source), input.shape))
 
 
 def index_copy(input, dim, index, source, *, out=None):
     """input with source written into entries along a dimension."""
     x, dim, index, source = _rows_at('index_copy', input, dim, index, source)
     found = ops['scatter'](x, dim, _wide(index, dim, source), source) if source.size else ops['clone'](x)
-    return into(out, _reshape(found, input.shape))
+    return named(into(out, _shaped(found, input.shape)), 'IndexCopyBackward0')
 
 
 def index_fill(input, dim, index, value):
@@ -160,7 +165,7 @@ def index_fill(input, dim, index, value):
     mask = ops['scatter'](mask, 0, index, full(index.shape, True, x, _core.bool)) if index.size else mask
     mask = _reshape(mask, tuple(n if d == dim else 1 for d, n in enumerate(x.shape)))
     value = cast(value, x.dtype) if isinstance(value, Tensor) else full((), value, x)
-    return _reshape(_where(mask, value, x), input.shape)
+    return named(_shaped(_where(mask, value, x), input.shape), 'IndexFillBackward0')
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):

@@ -4,6 +4,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, OutOfRangeError
+from ._backward_names import named
 from ._common import Tensor, check, dim_of, full, into, promoted
 from ._shortcuts import short
 from .shape import atleast_1d, atleast_2d, atleast_3d
@@ -74,7 +75,7 @@ def block_diag(*tensors):
     """Matrices along the diagonal of a larger one, 0 elsewhere."""
     if not tensors:
         raise InvalidArgumentError('[block_diag] needs one tensor at least')
-    if any(x.ndim > 2 for x in tensors):
+    if any(check(x).ndim > 2 for x in tensors):
         raise InvalidArgumentError('[block_diag] needs two dimensions at most')
     tensors = promoted(*(_reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) for x in tensors))
     width, before, rows = sum(x.shape[1] for x in tensors), 0, []
@@ -97,7 +98,7 @@ def split(tensor, split_size_or_sections, dim=0):
         return split_with_sizes(tensor, sizes, dim)
     if sizes < 0 or (sizes == 0 and total):
         raise InvalidArgumentError(f'[split] size {sizes} must be positive')
-    return tuple(_slice(tensor, dim, i, min(i + sizes, total)) for i in range(0, total, sizes or 1)) or (tensor,)
+    return tuple(named(_slice(tensor, dim, i, min(i + sizes, total)), 'SplitBackward0') for i in range(0, total, sizes or 1)) or (tensor,)
 
 
 def split_with_sizes(input, split_sizes, dim=0):
@@ -107,7 +108,7 @@ def split_with_sizes(input, split_sizes, dim=0):
         raise InvalidArgumentError(f'[split] sizes {tuple(split_sizes)} do not add up to {input.shape[dim]}')
     parts, at = [], 0
     for size in split_sizes:
-        parts.append(_slice(input, dim, at, at + size))
+        parts.append(named(_slice(input, dim, at, at + size), 'SplitWithSizesBackward0'))
         at += size
     return tuple(parts)
 
@@ -169,4 +170,4 @@ def unbind(input, dim=0):
     if not check(input).ndim:
         raise OutOfRangeError('[unbind] needs one dimension at least')
     dim = dim_of(dim, input.ndim)
-    return tuple(ops['select'](input, dim, i) for i in range(input.shape[dim]))
+    return tuple(named(ops['select'](input, dim, i), 'UnbindBackward0') for i in range(input.shape[dim]))

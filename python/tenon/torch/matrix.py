@@ -5,6 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, UnsupportedDtypeError
+from ._backward_names import named
 from ._common import Tensor, arange, autocasting, cast, check, differentiated, dims_of, into, promoted, rank
 from ._shortcuts import short
 from .arithmetic import add
@@ -20,10 +21,10 @@ def _same(name, *tensors):
 
 
 def _ranks(name, tensors, ranks):
-    for x, want in zip(tensors, ranks):
-        if check(x).ndim != want:
-            raise InvalidArgumentError(f'[{name}] needs tensors of rank {", ".join(map(str, ranks))}, got {", ".join(str(x.ndim) for x in tensors)}')
     _same(name, *tensors)
+    for x, want in zip(tensors, ranks):
+        if x.ndim != want:
+            raise InvalidArgumentError(f'[{name}] needs tensors of rank {", ".join(map(str, ranks))}, got {", ".join(str(x.ndim) for x in tensors)}')
 
 
 @short
@@ -45,7 +46,7 @@ def bmm(input, mat2, *, out=None):
     _ranks('bmm', (input, mat2), (3, 3))
     if input.shape[0] != mat2.shape[0]:
         raise InvalidArgumentError(f'[bmm] batches of {input.shape[0]} and {mat2.shape[0]}')
-    return into(out, _matmul(input, mat2))
+    return named(into(out, _matmul(input, mat2)), 'BmmBackward0')
 
 
 def mv(input, vec, *, out=None):
@@ -78,7 +79,7 @@ def inner(input, other, *, out=None):
 
 def outer(input, vec2, *, out=None):
     """All products of two vectors' elements."""
-    if check(input).ndim != 1 or check(vec2).ndim != 1:
+    if check(input).ndim != check(vec2).ndim or input.ndim != 1:
         raise InvalidArgumentError(f'[outer] needs two vectors, not rank {input.ndim} and {vec2.ndim}')
     input, vec2 = promoted(input, vec2)
     return into(out, ops['unsqueeze'](input, 1) * ops['unsqueeze'](vec2, 0))
@@ -101,12 +102,12 @@ def _weighted(name, input, product, beta, alpha, out):
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · mat1 mat2."""
-    return _weighted('addmm', input, mm(mat1, mat2), beta, alpha, out)
+    return named(_weighted('addmm', input, mm(mat1, mat2), beta, alpha, out), 'AddmmBackward0')
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · mat vec."""
-    return _weighted('addmv', input, mv(mat, vec), beta, alpha, out)
+    return named(_weighted('addmv', input, mv(mat, vec), beta, alpha, out), 'AddmvBackward0')
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
@@ -128,12 +129,12 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · Σ batch1 batch2, summed over the batch."""
     product = bmm(batch1, batch2)
-    return _weighted('addbmm', input, ops['sum'](product, 0, False, product.dtype), beta, alpha, out)
+    return named(_weighted('addbmm', input, ops['sum'](product, 0, False, product.dtype), beta, alpha, out), 'AddbmmBackward0')
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · batch1 batch2, for each entry of a batch."""
-    return _weighted('baddbmm', input, bmm(batch1, batch2), beta, alpha, out)
+    return named(_weighted('baddbmm', input, bmm(batch1, batch2), beta, alpha, out), 'BaddbmmBackward0')
 
 
 def chain_matmul(*matrices, out=None):
@@ -198,12 +199,12 @@ def trace(input):
     """The sum of a matrix's diagonal."""
     if check(input).ndim != 2:
         raise InvalidArgumentError(f'[trace] needs a matrix, not rank {input.ndim}')
-    return ops['sum'](ops['diagonal'](input), None, False, _core.int64 if rank(input.dtype) < 2 else None)
+    return named(ops['sum'](ops['diagonal'](input), None, False, _core.int64 if rank(input.dtype) < 2 else None), 'TraceBackward0')
 
 
 def kron(input, other, *, out=None):
     """The Kronecker product."""
-    input, other = promoted(input, other)
+    input, other = promoted(check(input), check(other))
     n = max(input.ndim, other.ndim)
     a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
     wide = (_reshape(input, [s for size in a for s in (size, 1)]) * _reshape(other, [s for size in b for s in (1, size)]))
@@ -217,14 +218,14 @@ def cross(input, other, dim=None, *, out=None):
         dim = next((d for d, n in enumerate(check(input).shape) if n == 3), None)
         if dim is None:
             raise InvalidArgumentError(f'[cross] no dimension of {input.shape} has size 3')
-    if input.ndim != other.ndim:
+    if input.ndim != check(other).ndim:
         raise InvalidArgumentError(f'[cross] ranks {input.ndim} and {other.ndim} differ')
     return along(input, other, dim=dim, out=out)
 
 
 def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     """p-norm distances of all rows of x1 (…, n, d) to all rows of x2 (…, m, d): (…, n, m)."""
-    if check(x1).ndim < 2 or check(x2).ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+    if min(check(x1).ndim, check(x2).ndim) < 2 or x1.shape[-1] != x2.shape[-1]:
         raise InvalidArgumentError(f'[cdist] shapes {x1.shape} and {x2.shape}: (…, n, d) and (…, m, d) are needed')
     if rank(x1.dtype) != 2 or rank(x2.dtype) != 2:
         raise UnsupportedDtypeError(f'[cdist] needs floating numbers, not {x1.dtype} and {x2.dtype}')

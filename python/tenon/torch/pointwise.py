@@ -222,12 +222,12 @@ def is_tensor(obj):
 
 def is_floating_point(input):
     """Whether the dtype is a floating one."""
-    return input.dtype.is_floating_point
+    return check(input).dtype.is_floating_point
 
 
 def is_complex(input):
     """Whether the dtype is a complex one."""
-    return input.dtype.is_complex
+    return check(input).dtype.is_complex
 
 
 def is_nonzero(input):

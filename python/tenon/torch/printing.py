@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from .. import _core
 from .._core import Tensor
 from .._errors import InvalidArgumentError
-from ._backward_names import backward_name, node
+from ._backward_names import name_of, node
 from ._common import defaults
 
 __all__ = ['get_printoptions', 'printoptions', 'set_printoptions']
@@ -158,7 +158,7 @@ def _told(x):
 def history(x):
     """grad_fn=… for the result of an op, requires_grad=True for a leaf."""
     if x.grad_fn is not None:
-        yield f'grad_fn=<{backward_name(x.grad_fn, x.ndim)}>'
+        yield f'grad_fn=<{name_of(x, x.grad_fn)}>'
     elif x.requires_grad:
         yield 'requires_grad=True'
 
@@ -203,7 +203,7 @@ _before: dict = {}
 
 def _grad_fn(x):
     """The last step of the history of a tensor that an op made, or None."""
-    return node(_before[Tensor, 'grad_fn'].__get__(x), x.ndim)
+    return node(_before[Tensor, 'grad_fn'].__get__(x), x)
 
 
 def install():

@@ -6,6 +6,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
+from ._backward_names import named
 from ._common import (Tensor, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
                       returned)
 from ._shortcuts import short
@@ -103,7 +104,7 @@ def _at(kind, x, index, dim, keepdim):
 
 
 def _extreme(name, op, arg, elementwise):
-    kind = returned(name)
+    kind, step = returned(name), f'{name.capitalize()}Backward0'
 
     def call(input, dim=None, keepdim=False, *, other=None, out=None):
         if other is not None or isinstance(dim, Tensor):
@@ -115,7 +116,9 @@ def _extreme(name, op, arg, elementwise):
         if not input.ndim:
             return into(out, kind(ops['clone'](input), full((), 0, input, _core.int64)))
         _filled(input, (dim,), name)
-        return into(out, _at(kind, input, arg(input, dim, True), dim, keepdim))
+        found = _at(kind, input, arg(input, dim, True), dim, keepdim)
+        named(found[0], step)
+        return into(out, found)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'{name}(input): of all elements; {name}(input, dim): (values, indices); {name}(input, other): of two.'
     return short(call)
@@ -194,7 +197,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """The root of var()."""
-    return into(out, _spread(ops['std'], input, dim, unbiased, correction, keepdim, 'std'))
+    return named(into(out, _spread(ops['std'], input, dim, unbiased, correction, keepdim, 'std')), 'StdBackward0')
 
 
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):

@@ -4,8 +4,10 @@ import math
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, OutOfRangeError
+from ._backward_names import named
 from ._common import Tensor, arange, cast, check, dim_of, dims_of, full, into, rank, shape_of
 from ._shortcuts import short
+from .modes import Size
 
 _reshape, _permute, _transpose, _slice = ops['reshape'], ops['permute'], ops['transpose'], ops['slice']
 _squeeze, _alias = ops['squeeze'], ops['alias']
@@ -84,7 +86,7 @@ def t(input):
     """A matrix transposed; vectors and rank 0 stay."""
     if check(input).ndim > 2:
         raise InvalidArgumentError(f'[t] needs two dimensions at most, not {input.ndim}')
-    return ops['transpose'](input, 0, 1) if input.ndim == 2 else ops['alias'](input)
+    return named(ops['transpose'](input, 0, 1) if input.ndim == 2 else ops['alias'](input), 'TBackward0')
 
 
 def adjoint(input):
@@ -121,7 +123,7 @@ def broadcast_shapes(*shapes):
     shapes = [tuple(each) if isinstance(each, (tuple, list)) else (each,) for each in shapes]
     if any(size < 0 for shape in shapes for size in shape):
         raise InvalidArgumentError('[broadcast_shapes] a size is negative')
-    return common_shape(shapes, 'broadcast_shapes')
+    return Size(common_shape(shapes, 'broadcast_shapes'))
 
 
 def broadcast_tensors(*tensors):
@@ -194,7 +196,7 @@ def flip(input, dims):
 
 def _flipped(x, dims):
     """A copy, where the op gives a view: what is written to it must not reach x."""
-    return ops['clone'](ops['flip'](x, dims) if dims else x)
+    return named(ops['clone'](ops['flip'](x, dims) if dims else x), 'FlipBackward0')
 
 
 def fliplr(input):
@@ -282,9 +284,10 @@ def repeat(input, *repeats):
         raise InvalidArgumentError(f'[repeat] {repeats} for a tensor of rank {input.ndim}')
     shape = (1,) * lead + tuple(input.shape)
     if all(n == 1 for n in repeats):
-        return ops['clone'](_reshape(input, shape))
+        return named(ops['clone'](_reshape(input, shape)), 'RepeatBackward0')
     wide = ops['expand'](_reshape(input, [n for size in shape for n in (1, size)]), [n for pair in zip(repeats, shape) for n in pair])
-    return ops['contiguous'](_reshape(wide, [a * b for a, b in zip(repeats, shape)]))  # of one element the reshape is a view
+    found = ops['contiguous'](_reshape(wide, [a * b for a, b in zip(repeats, shape)]))  # of one element the reshape is a view
+    return named(found, 'RepeatBackward0')
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
@@ -330,7 +333,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     if offset:
         flat = ops['pad'](flat, (before, size * size - before - flat.shape[-1]))
     found = _reshape(ops['contiguous'](flat), (*batch, size, size))
-    return found if (dim1, dim2) == (ndim - 2, ndim - 1) else movedim(found, (-2, -1), (dim1, dim2))
+    return named(found if (dim1, dim2) == (ndim - 2, ndim - 1) else movedim(found, (-2, -1), (dim1, dim2)), 'DiagEmbedBackward0')
 
 
 def diag(input, diagonal=0, *, out=None):
@@ -404,7 +407,7 @@ def meshgrid(*tensors, indexing='ij'):
 
 def cartesian_prod(*tensors):
     """All combinations of one element from each vector: (number, vectors)."""
-    if any(x.ndim != 1 for x in tensors):
+    if any(check(x).ndim != 1 for x in tensors):
         raise InvalidArgumentError('[cartesian_prod] needs rows')
     if len(tensors) == 1:
         return tensors[0]

@@ -5,6 +5,7 @@ from .. import _core
 from .._core import ops
 from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
 from .._levels import levels
+from ._backward_names import named
 from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, returned, somewhere
 from .create import linspace
 
@@ -63,12 +64,17 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
 def _pick(name, order, dim, at, keepdim, ndim):
     """Entry `at` of sorted values; an int applies to all rows."""
     found = [ops['slice'](each, dim, at, at + 1) for each in order]
-    return returned(name)(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found))
+    values, indices = (each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)
+    return returned(name)(named(values, _STEPS[name]), indices)
+
+
+_STEPS = {'kthvalue': 'KthvalueBackward0', 'median': 'MedianBackward1', 'nanmedian': 'NanmedianBackward1'}
 
 
 def median(input, dim=None, keepdim=False, *, out=None):
     """The lower median of all elements, or along a dimension (values, indices); NaN propagates."""
-    return into(out, _median(input, dim, keepdim, False))
+    found = _median(input, dim, keepdim, False)
+    return into(out, named(found, 'MedianBackward0') if dim is None else found)
 
 
 def nanmedian(input, dim=None, keepdim=False, *, out=None):
@@ -119,8 +125,8 @@ def _median(x, dim, keepdim, skip):
         at = _where(left > 0, ops['floor_divide'](left - 1, 2), 0)
     else:
         at = _where(nan > 0, n - nan, (n - 1) // 2)
-    found = [ops['gather'](each, dim, at) for each in order]
-    return returned(name)(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found))
+    values, indices = (each if keepdim and ndim else ops['squeeze'](each, dim) for each in (ops['gather'](each, dim, at) for each in order))
+    return returned(name)(named(values, _STEPS[name]), indices)
 
 
 def mode(input, dim=-1, keepdim=False, *, out=None):
@@ -135,7 +141,8 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     at = ops['transpose'](at, dim, -1)
     index = ops['gather'](order.indices, dim, at)  # equal elements keep their order
     found = ops['gather'](x, dim, index), index
-    return into(out, returned('mode')(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)))
+    values, indices = (each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)
+    return into(out, returned('mode')(named(values, 'ModeBackward0'), indices))
 
 
 def _longest_run(rows):
@@ -331,7 +338,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         raise InvalidArgumentError(f'[histogramdd] {len(bins)} bins for {d} coordinates')
     ranges = None if range is None else [range[2 * i:2 * i + 2] for i in builtin_range(d)]
     hist, edges = _histogram([ops['select'](x, 1, i) for i in builtin_range(d)], bins, ranges, weight, density)
-    return _HistogramDD(hist, edges)
+    return _HistogramDD(hist, tuple(edges))
 
 
 def _histogram(columns, bins, ranges, weight, density):

@@ -80,7 +80,8 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
 
-_LRScheduler = LRScheduler
+class _LRScheduler(LRScheduler):
+    """The older base of schedules."""
 
 
 class _OfFunctions(LRScheduler):

@@ -4,6 +4,7 @@ import math
 from .... import _core
 from ...._core import ops
 from ...._errors import InvalidArgumentError, UnsupportedDtypeError
+from ..._backward_names import named
 from ..._common import cast, check, dim_of, lowered, rank, source_of
 from ..._shortcuts import short
 from ...pointwise import sigmoid as sigmoid
@@ -46,7 +47,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     if rank(check(input).dtype) < 2:
         min_val, max_val = int(min_val), int(max_val)
     x = source_of(input) if inplace else input
-    return _written(input, cast(ops['clamp'](x, min_val, max_val), input.dtype), inplace)
+    return named(_written(input, cast(ops['clamp'](x, min_val, max_val), input.dtype), inplace), 'HardtanhBackward0')
 
 
 def elu(input, alpha=1.0, inplace=False):
@@ -63,12 +64,12 @@ def celu(input, alpha=1.0, inplace=False):
         found = ops['elu'](x) if alpha == 1 else ops['where_between'](x, ops['elu'](x / alpha, alpha), x, -math.inf, 0.0)
     else:
         found = _where(x > 0, x, alpha * ops['expm1'](_where(x > 0, 0, x) / alpha))
-    return _written(input, found, inplace)
+    return named(_written(input, found, inplace), 'CeluBackward0')
 
 
 def selu(input, inplace=False):
     """scale · elu(x) with the constants of self-normalising networks."""
-    return _written(input, ops['selu'](_floating('selu', input, inplace)), inplace)
+    return named(_written(input, ops['selu'](_floating('selu', input, inplace)), inplace), 'EluBackward0')
 
 
 @short
@@ -83,7 +84,7 @@ def silu(input, inplace=False):
 
 def mish(input, inplace=False):
     """x · tanh(softplus(x))."""
-    return _written(input, ops['mish'](_floating('mish', input, inplace)), inplace)
+    return named(_written(input, ops['mish'](_floating('mish', input, inplace)), inplace), 'MishBackward0')
 
 
 @short
@@ -142,14 +143,14 @@ def threshold(input, threshold, value, inplace=False):
 
 def hardshrink(input, lambd=0.5):
     """x where |x| is above lambd, 0 elsewhere."""
-    return ops['shrink'](_floating('hardshrink', input), lambd)
+    return named(ops['shrink'](_floating('hardshrink', input), lambd), 'HardshrinkBackward0')
 
 
 def softshrink(input, lambd=0.5):
     """x moved towards 0 by lambd; 0 where |x| is smaller."""
     if lambd < 0:
         raise InvalidArgumentError(f'[softshrink] lambd {lambd} must not be negative')
-    return ops['shrink'](_floating('softshrink', input), lambd, lambd)
+    return named(ops['shrink'](_floating('softshrink', input), lambd, lambd), 'SoftshrinkBackward0')
 
 
 def tanhshrink(input):
@@ -174,7 +175,7 @@ def hardswish(input, inplace=False):
 
 def logsigmoid(input):
     """log(sigmoid(x))."""
-    return ops['log_sigmoid'](_floating('logsigmoid', input))
+    return named(ops['log_sigmoid'](_floating('logsigmoid', input)), 'LogSigmoidBackward0')
 
 
 def glu(input, dim=-1):
@@ -186,7 +187,7 @@ def glu(input, dim=-1):
     if x.shape[dim] % 2:
         raise InvalidArgumentError(f'[glu] dim {dim} has {x.shape[dim]} entries, must be even')
     half = x.shape[dim] // 2
-    return ops['slice'](x, dim, 0, half) * ops['sigmoid'](ops['slice'](x, dim, half, 2 * half))
+    return named(ops['slice'](x, dim, 0, half) * ops['sigmoid'](ops['slice'](x, dim, half, 2 * half)), 'GluBackward0')
 
 
 def _implicit(x):

@@ -6,6 +6,7 @@ from .... import _core
 from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ....nn import functional as _functional
 from ...._core import ops
+from ..._backward_names import named
 from ..._common import Tensor, autocasting, cast, check, differentiated, floating, in_float32, promoted, rank, broken
 from ...matrix import distance
 
@@ -62,7 +63,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
     if weight is not None or reduction == 'none' or gap.dtype not in (_core.float32, _core.float64):
         return _weighted(ops['abs'](gap), weight, reduction)
     total = ops['norm'](gap, 1.0)  # avoids writing |gap|
-    return total if reduction == 'sum' else total / gap.size
+    return named(total, 'SumBackward0') if reduction == 'sum' else named(total / gap.size, 'MeanBackward0')
 
 
 @in_float32
@@ -109,7 +110,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     else:
         logs = ops['clamp'](ops['log'](input), -100), ops['clamp'](ops['log1p'](-input), -100)
         found = -(target * logs[0] + (1 - target) * logs[1])
-    return _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
+    found = _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
+    return named(found, 'BinaryCrossEntropyBackward0')
 
 
 @in_float32
@@ -121,7 +123,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
         found = (1 - target) * input - low
     else:
         found = (1 - target) * input - (1 + (pos_weight - 1) * target) * low
-    return _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
+    found = _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
+    return named(found, 'BinaryCrossEntropyWithLogitsBackward0')
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'):
@@ -237,7 +240,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
     """log(1 + exp(-target · x))."""
     reduction = _reduction(reduction, size_average, reduce)
     _same_shape('soft_margin_loss', input, target)
-    return _reduced(-ops['log_sigmoid'](target * input), reduction)
+    return named(_reduced(-ops['log_sigmoid'](target * input), reduction), 'SoftMarginLossBackward0')
 
 
 @in_float32
@@ -316,7 +319,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         gap = gap * ops['unsqueeze'](ops['take'](weight, label), 1)
     own = ops['arange'](0, x.shape[1], 1, label.dtype, x.device) == at
     found = ops['sum'](_where(own, 0, gap), 1) / x.shape[1]
-    return _reduced(ops['squeeze'](found, 0) if single else found, _reduction(reduction, size_average, reduce))
+    found = _reduced(ops['squeeze'](found, 0) if single else found, _reduction(reduction, size_average, reduce))
+    return named(found, 'MultiMarginLossBackward0')
 
 
 @in_float32

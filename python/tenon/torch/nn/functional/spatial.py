@@ -5,10 +5,14 @@ from .... import _core
 from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ....nn import functional as _functional
 from ...._core import ops
+from ..._backward_names import named
 from ..._common import apart, cast, check, full, rank
 from .conv import _each
 
 affine_grid = _functional.affine_grid
+
+
+_PADS = {'reflect': 'ReflectionPad', 'replicate': 'ReplicationPad'}
 
 
 def pad(input, pad, mode='constant', value=None):
@@ -26,7 +30,8 @@ def pad(input, pad, mode='constant', value=None):
     if input.ndim not in (dims + 1, dims + 2) or dims > 3:
         raise InvalidArgumentError(f'[pad] {mode} of {dims} dimensions of a tensor of rank {input.ndim}')
     if _fits(input.shape, pad, mode):
-        return ops['pad'](input, pad, mode)
+        found = ops['pad'](input, pad, mode)
+        return found if mode == 'circular' else named(found, f'{_PADS[mode]}{dims}DBackward0')
     found = input
     for i in range(dims):
         found = _bent(found, input.ndim - 1 - i, pad[2 * i], pad[2 * i + 1], mode)
@@ -104,7 +109,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
                           3, j * dilation[1], j * dilation[1] + stride[1] * (counts[1] - 1) + 1, stride[1])
              for i in range(kernel[0]) for j in range(kernel[1])]
     found = ops['reshape'](ops['stack'](parts, 2), (x.shape[0], x.shape[1] * len(parts), counts[0] * counts[1]))
-    return ops['squeeze'](found, 0) if single else found
+    return named(ops['squeeze'](found, 0) if single else found, 'Im2ColBackward0')
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
@@ -126,7 +131,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     zeros = full((n * c, wide[0] * wide[1]), 0, x)
     found = ops['reshape'](ops['scatter_add'](zeros, 1, at, ops['reshape'](x, (n * c, at.shape[1]))), (n, c, *wide))
     found = ops['slice'](ops['slice'](found, 2, padding[0], padding[0] + size[0]), 3, padding[1], padding[1] + size[1])
-    return ops['squeeze'](found, 0) if single else found
+    return named(ops['squeeze'](found, 0) if single else found, 'Col2ImBackward0')
 
 
 def pixel_shuffle(input, upscale_factor):
@@ -138,7 +143,7 @@ def pixel_shuffle(input, upscale_factor):
     x = ops['reshape'](input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
     x = ops['permute'](x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return apart(ops['reshape'](x, (*lead, c // (r * r), h * r, w * r)), input)
+    return named(apart(ops['reshape'](x, (*lead, c // (r * r), h * r, w * r)), input), 'PixelShuffleBackward0')
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -150,7 +155,7 @@ def pixel_unshuffle(input, downscale_factor):
     x = ops['reshape'](input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = ops['permute'](x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return apart(ops['reshape'](x, (*lead, c * r * r, h // r, w // r)), input)
+    return named(apart(ops['reshape'](x, (*lead, c * r * r, h // r, w // r)), input), 'PixelUnshuffleBackward0')
 
 
 def channel_shuffle(input, groups):
@@ -195,7 +200,7 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
         return ops['adaptive_avg_pool'](input, size)
     # The op uses the ratio of sizes, which need not equal the factor.
     if mode != 'nearest-exact' and (factors is None or all(n * f == to for n, f, to in zip(input.shape[2:], factors, size))):
-        return ops['interpolate'](input, size, mode, bool(align_corners))
+        return named(ops['interpolate'](input, size, mode, bool(align_corners)), f'Upsample{mode.capitalize()}{dims}DBackward0')
     found = input
     for i in range(dims):
         factor = None if factors is None else factors[i]
