@@ -9,8 +9,8 @@
 
 namespace tenon::cpu {
 
-ChainCode cheap_op(std::string_view schema) {
-  static constexpr std::array<std::pair<std::string_view, ChainCode>, 8> kCheap = {
+ChainCode cheap_op(std::string_view schema, tn_dtype in, tn_dtype out) {
+  static constexpr std::array<std::pair<std::string_view, ChainCode>, 10> kCheap = {
       {{"add", ChainCode::kAdd},
        {"sub", ChainCode::kSub},
        {"mul", ChainCode::kMul},
@@ -18,8 +18,16 @@ ChainCode cheap_op(std::string_view schema) {
        {"neg", ChainCode::kNeg},
        {"abs", ChainCode::kAbs},
        {"sqrt", ChainCode::kSqrt},
-       {"relu", ChainCode::kRelu}}};
+       {"relu", ChainCode::kRelu},
+       {"round", ChainCode::kRound},
+       {"clamp", ChainCode::kClamp}}};
   const std::string_view name = schema.substr(0, schema.find_first_of("@("));
+  if (in == TN_DTYPE_I32 && out == TN_DTYPE_I32)
+    return name == "add"   ? ChainCode::kAddInt
+           : name == "sub" ? ChainCode::kSubInt
+                           : ChainCode::kNone;
+  if (in == TN_DTYPE_I32 && out == TN_DTYPE_F32 && name == "cast") return ChainCode::kFromInt;
+  if (in != TN_DTYPE_F32 || out != TN_DTYPE_F32) return ChainCode::kNone;
   const auto* const found =
       std::ranges::find(kCheap, name, [](const auto& one) { return one.first; });
   return found == kCheap.end() ? ChainCode::kNone : found->second;
@@ -29,9 +37,10 @@ namespace {
 
 // With its operands exchanged.
 ChainCode reversed(ChainCode code) {
-  return code == ChainCode::kSub   ? ChainCode::kSubFrom
-         : code == ChainCode::kDiv ? ChainCode::kDivInto
-                                   : code;
+  return code == ChainCode::kSub      ? ChainCode::kSubFrom
+         : code == ChainCode::kSubInt ? ChainCode::kSubIntFrom
+         : code == ChainCode::kDiv    ? ChainCode::kDivInto
+                                      : code;
 }
 
 // Of a value and itself; kNone where that is no op of chains.
@@ -91,7 +100,7 @@ class Chains {
     if (first.inputs == 2)
       ops.push_back({first.cheap, (first.ones & 2) != 0, first.in[1]});
     else
-      ops.push_back({first.cheap, false, 0});
+      ops.push_back(alone(first));
     store(ops, s, end);
     for (size_t t = s + 1; t < end; ++t) {
       ops.push_back(op(fused_.steps[t], fused_.steps[t - 1].to.place));
@@ -100,8 +109,10 @@ class Chains {
     return made;
   }
 
+  static ChainOp alone(const Step& step) { return {step.cheap, false, 0, step.low, step.high}; }
+
   static ChainOp op(const Step& step, uint16_t value) {
-    if (step.inputs == 1) return {step.cheap, false, 0};
+    if (step.inputs == 1) return alone(step);
     if (step.in[0] == value && step.in[1] == value) return {with_itself(step.cheap), false, 0};
     if (step.in[0] == value) return {step.cheap, (step.ones & 2) != 0, step.in[1]};
     return {reversed(step.cheap), (step.ones & 1) != 0, step.in[0]};

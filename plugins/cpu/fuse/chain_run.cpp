@@ -36,8 +36,25 @@ TENON_CHAIN_OP1(NegOp, hn::Neg(x))
 TENON_CHAIN_OP1(AbsOp, hn::Abs(x))
 TENON_CHAIN_OP1(SqrtOp, hn::Sqrt(x))
 TENON_CHAIN_OP1(ReluOp, hn::IfThenZeroElse(hn::Lt(x, hn::Zero(D())), x))
+TENON_CHAIN_OP1(RoundOp, hn::Round(x))
+TENON_CHAIN_OP1(FromIntOp, hn::ConvertTo(D(), hn::BitCast(hn::RebindToSigned<D>(), x)))
 #undef TENON_CHAIN_OP1
+// Integers in registers for floats, which change no bits of them.
+using I = hn::RebindToUnsigned<D>;
+TENON_CHAIN_OP2(AddIntOp, hn::BitCast(D(), hn::Add(hn::BitCast(I(), x), hn::BitCast(I(), y))))
+TENON_CHAIN_OP2(SubIntOp, hn::BitCast(D(), hn::Sub(hn::BitCast(I(), x), hn::BitCast(I(), y))))
+TENON_CHAIN_OP2(SubIntFromOp, SubIntOp()(y, x))
 #undef TENON_CHAIN_OP2
+
+// NaN stays; where low is above high, high wins.
+struct ClampOp {
+  float low, high;
+  HWY_INLINE V operator()(V x) const {
+    const V lower = hn::Set(D(), low), upper = hn::Set(D(), high);
+    const V raised = hn::IfThenElse(hn::Lt(x, lower), lower, x);
+    return hn::IfThenElse(hn::Gt(raised, upper), upper, raised);
+  }
+};
 
 bool is_aligned(const float* to) {
   return reinterpret_cast<uintptr_t>(to) % (hn::Lanes(D()) * sizeof(float)) == 0;
@@ -182,6 +199,24 @@ HWY_INLINE void run_block(Values values, const ChainOp* op, const ChainOp* end, 
         break;
       case ChainCode::kRelu:
         values.alone(ReluOp());
+        break;
+      case ChainCode::kRound:
+        values.alone(RoundOp());
+        break;
+      case ChainCode::kClamp:
+        values.alone(ClampOp{op->low, op->high});
+        break;
+      case ChainCode::kFromInt:
+        values.alone(FromIntOp());
+        break;
+      case ChainCode::kAddInt:
+        apply(values, *op, place, at, AddIntOp());
+        break;
+      case ChainCode::kSubInt:
+        apply(values, *op, place, at, SubIntOp());
+        break;
+      case ChainCode::kSubIntFrom:
+        apply(values, *op, place, at, SubIntFromOp());
         break;
       case ChainCode::kNone:
         break;

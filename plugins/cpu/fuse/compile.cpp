@@ -1,11 +1,13 @@
 #include "compile.hpp"
 
+#include <cmath>
 #include <cstring>
 
 #include "check.hpp"
 #include "dispatch.hpp"
 #include "places.hpp"
 #include "steps.hpp"
+#include "tenon/schemas.h"
 #include "tiling.hpp"
 
 namespace tenon::cpu {
@@ -130,12 +132,31 @@ class Compiler {
   }
 
   // What the node is in a chain.
-  ChainCode cheap(const tn_graph_node& node, const Step& step) const {
-    bool fits =
-        step.spread == Spread::kAll && step.self->read == nullptr && node.dtype == TN_DTYPE_F32;
-    for (uint32_t k = 0; fits && k < step.inputs; ++k)
-      fits = values_[node.inputs[k]].dtype == TN_DTYPE_F32;
-    return fits ? cheap_op(sdk::view_of(known(node).kernel->op)) : ChainCode::kNone;
+  ChainCode cheap(const tn_graph_node& node, Step& step) const {
+    const tn_dtype in = values_[node.inputs[0]].dtype;
+    for (uint32_t k = 1; k < step.inputs; ++k)
+      if (values_[node.inputs[k]].dtype != in) return ChainCode::kNone;
+    if (step.spread != Spread::kAll) return ChainCode::kNone;
+    const ChainCode code = cheap_op(sdk::view_of(known(node).kernel->op), in, node.dtype);
+    if (code == ChainCode::kClamp) return read_bounds(node, step) ? code : ChainCode::kNone;
+    return code == ChainCode::kFromInt || step.self->read == nullptr ? code : ChainCode::kNone;
+  }
+
+  // False unless they are numbers.
+  static bool read_bounds(const tn_graph_node& node, Step& step) {
+    using arg = arg::clamp;
+    if (node.inputs[arg::min] != TN_GRAPH_ATTRIBUTE || node.inputs[arg::max] != TN_GRAPH_ATTRIBUTE)
+      return false;
+    tn_call call{};
+    call.struct_size = sizeof call;
+    call.args = node.args;
+    call.nargs = node.nargs;
+    const auto read = [&](uint32_t at, float none) {
+      return node.args[at].tag == TN_VALUE_NONE ? none : static_cast<float>(real_arg(call, at));
+    };
+    step.low = read(arg::min, -HUGE_VALF);
+    step.high = read(arg::max, HUGE_VALF);
+    return step.low == step.low && step.high == step.high;
   }
 
   void check_types(uint32_t i, const Elementwise& self, bool narrow) const {

@@ -54,6 +54,7 @@ struct Step {
   const Elementwise* self = nullptr;
   ComputeFn compute = nullptr;
   ChainCode cheap = ChainCode::kNone;  // kCompute: what it is in a chain
+  float low = 0, high = 0;             // of ChainCode::kClamp
   uint32_t chain = 0;                  // kChain: which
   alignas(16) std::array<unsigned char, kParamBytes> params{};
   const tn_kernel* kernel = nullptr;  // kReduce

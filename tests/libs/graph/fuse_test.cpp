@@ -229,6 +229,34 @@ TEST(Fuse, ChainsOfCheapOps) {
   EXPECT_EQ(difference(graph::trace(inputs, chain), inputs, chain(inputs)), "");
 }
 
+// What quantised layers consist of: integers, rounding and bounds between floats, with single values on both sides.
+TEST(Fuse, ChainsOfIntegersAndBounds) {
+  const auto chain = [](In in) {
+    const Tensor& x = in[0];  // i32
+    const Tensor& y = in[1];
+    const Tensor sum = (y - (x + y) - x) - in[2].to(DType::I32).sum().to(DType::I32);
+    const Tensor scaled = round(sum.to(DType::F32) * 0.37 / 3);
+    const Tensor bytes = clamp(scaled + 5, 0, 255), high = clamp(in[3], {}, 2.5);
+    return Results{bytes.to(DType::U8), sum, clamp(round(in[3]) * scaled, 3, -3), high,
+                   clamp(high, -1, INFINITY) - round(in[3])};
+  };
+  const NoGrad no_grad;
+  const int32_t integers[] = {0, 1, -1, INT32_MAX, INT32_MIN, 1 << 24, (1 << 24) + 1, 700, -700, 2};
+  const float special[] = {0, -0.F, INFINITY, -INFINITY, NAN, 1e-45F, -0.5F, 3e38F, 2.5F, 1.5F};
+  const auto repeated = [](const auto& values, int64_t size, size_t step) {
+    std::vector<std::remove_cvref_t<decltype(values[0])>> made;
+    for (int64_t i = 0; i < size; ++i)
+      made.push_back(values[static_cast<size_t>(i) * step % std::size(values)]);
+    return tensor(made);
+  };
+  for (const int64_t size : {1, 16, 67, 100, 129, 1000}) {
+    const Results inputs = {repeated(integers, size, 1), repeated(integers, size, 3), ones({4}),
+                            repeated(special, size, 7)};
+    const graph::Program program = graph::trace(inputs, chain);
+    EXPECT_EQ(difference(program, inputs, chain(inputs)), "") << size << program.explain();
+  }
+}
+
 // Outputs that no cache holds are stored past them.
 TEST(Fuse, LargeOutputsOfChains) {
   const auto chain = [](In in) {
