@@ -29,7 +29,9 @@ TN_GRADIENT(cast, {}) { c.set(arg::x, c.grad()); }
 
 TN_OP(clone) = {
     .schema = "(Tensor x) -> Tensor",
-    .gives = "A copy of the elements; gradients flow through.",
+    .gives =
+        "A copy of the elements with x's order of dimensions and no gaps (`contiguous` makes "
+        "rows); gradients flow through.",
     .example = "tenon.clone(t([1., 2.]))",
     .linear = "x",
     .rule = &rule::clone,
@@ -38,7 +40,6 @@ TN_OP(clone) = {
 
 TN_RULE(clone, clone, {.dtypes = "any; the result has x's", .shapes = "x's", .elementwise = true}) {
   frame.elementwise(operand(frame, arg::x).dtype());
-  frame.row_major = true;
 }
 
 // y = x
@@ -65,7 +66,10 @@ TN_RUN(contiguous) {
   }
   static const tn_op& clone = builtin("clone");
   const tn_value value = tensor_value(&x);
-  call(clone, &value, 1, outs, 1);
+  Ref rows(make_tensor(x.dtype(), x.sizes(), frame.device()));
+  tn_tensor* const into[] = {rows.get()};
+  call_into(clone, &value, 1, into, 1);
+  outs[0] = rows.take();
 }
 
 TN_OP(to) = {

@@ -70,7 +70,7 @@ TN_RULE(full, full,
 
 TN_OP(full_like) = {
     .schema = "(Tensor x, Scalar value, dtype? dtype=none) -> Tensor",
-    .gives = "One value everywhere, in the shape of x.",
+    .gives = "One value everywhere, in the shape and order of dimensions of x.",
     .example = "tenon.full_like(t([1., 2.]), 7)",
     .elementwise = true,
     .rule = &rule::full_like,
@@ -81,6 +81,7 @@ TN_RULE(full_like, full_like, {.dtypes = "`dtype`, else x's", .shapes = "x's"}) 
   const tn_dtype dtype = frame.dtype_or(arg::dtype, x.dtype());
   require_value(frame, arg::value, dtype);
   frame.result(0, dtype, x.sizes());
+  frame.like = &x;
 }
 
 TN_OP(arange) = {

@@ -240,7 +240,11 @@ Ref make_contiguous(const tn_tensor& tensor) {
   if (tensor.contiguous()) return Ref::share(const_cast<tn_tensor*>(&tensor));
   static const tn_op& clone = builtin("clone");
   const tn_value arg = tensor_value(&tensor);
-  return compute_one(clone, &arg, 1);
+  Ref rows(make_tensor(tensor.dtype(), tensor.sizes(), *tensor.device));
+  tn_tensor* const into[] = {rows.get()};
+  Frame frame(clone, &arg, 1);
+  compute(frame, into, nullptr);
+  return rows;
 }
 
 Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype) {

@@ -130,17 +130,20 @@ bool Execution::writes_directly(uint32_t k) const {
   return true;
 }
 
-// The layout of an elementwise op's result: the strides of its first operand of that shape, or NULL if that is row-major.
+// The strides whose order a result takes, or NULL for rows: those of the first operand of that shape for an elementwise op.
 const int64_t* Execution::layout(std::span<const int64_t> shape) const {
-  if (frame_.form != Form::Elementwise || frame_.row_major) return nullptr;
+  const auto is_dense = [](const tn_view& view) {
+    return std::find(view.strides, view.strides + view.ndim, 0) == view.strides + view.ndim;
+  };
+  if (frame_.like != nullptr) return is_dense(frame_.like->view) ? frame_.like->strides() : nullptr;
+  if (frame_.form != Form::Elementwise) return nullptr;
   for (uint32_t i = 0; i < frame_.nargs(); ++i) {
     if (args_[i].tag != TN_VALUE_VIEW ||
         !same_dims({args_[i].as.view->shape, args_[i].as.view->ndim}, shape))
       continue;
     const tn_view& view = *args_[i].as.view;
     if ((view.flags & TN_VIEW_CONTIGUOUS) != 0) return nullptr;
-    if (std::find(view.strides, view.strides + view.ndim, 0) == view.strides + view.ndim)
-      return view.strides;
+    if (is_dense(view)) return view.strides;
   }
   return nullptr;
 }
@@ -178,6 +181,10 @@ void Execution::make_outputs() {
       target = result.get();
       if ((frame_.form == Form::AlongDim || frame_.raises_results()) && spec.shape.size() == 0) {
         kept_.push_back(move_last(*target));
+        target = kept_.back().get();
+      }
+      if (frame_.like != nullptr && !target->contiguous()) {
+        kept_.emplace_back(make_view(*target, spec.shape, contiguous_strides(spec.shape), 0));
         target = kept_.back().get();
       }
     }

@@ -92,7 +92,8 @@ class Frame {
 
   // ---- what a rule says
   Form form = Form::Plain;
-  bool row_major = false;  // results of Form::Elementwise do not lie as the operands do
+  // Results whose elements are all equal get this tensor's order of dimensions; kernels write them in rows.
+  const tn_tensor* like = nullptr;
   // Input i is converted before the kernel runs.
   void cast(uint32_t i, tn_dtype dtype) { casts_[i] = dtype; }
   void cast_all(tn_dtype dtype);  // every tensor argument, entries of lists as well

@@ -111,8 +111,10 @@ def ones(shape, *more, dtype=None, device=None, requires_grad=False):
 
 
 def empty_like(x, /, *, dtype=None, device=None):
-    """Undefined elements in the shape of x."""
+    """Undefined elements in the shape and order of dimensions of x."""
     _check(x, 'empty_like')
+    if not x.is_contiguous():
+        return zeros_like(x, dtype=dtype, device=device)
     return _core._empty(x.shape, x.dtype if dtype is None else dtype, x.device if device is None else device)
 
 

@@ -61,7 +61,7 @@ def _record(archive, info):
     if kind[0] == '>' and dtype.itemsize > 1:
         data = _swapped(data, dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize)
     x = _core._from_bytes(data, dtype, shape[::-1] if is_columns else shape)
-    return ops['clone'](ops['permute'](x, tuple(reversed(range(len(shape)))))) if is_columns and len(shape) > 1 else x
+    return ops['contiguous'](ops['permute'](x, tuple(reversed(range(len(shape)))))) if is_columns and len(shape) > 1 else x
 
 
 def _header(record, name):

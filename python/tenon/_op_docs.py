@@ -1342,7 +1342,7 @@ tensor([ 1, -1], dtype=int32)
 """,
     'clone': """clone(Tensor x) -> Tensor
 
-A copy of the elements; gradients flow through.
+A copy of the elements with x's order of dimensions and no gaps (`contiguous` makes rows); gradients flow through.
 
 Shapes: x's.
 Dtypes: any; the result has x's.
@@ -1396,7 +1396,7 @@ tensor([[7, 7],
 """,
     'full_like': """full_like(Tensor x, Scalar value, dtype? dtype=none) -> Tensor
 
-One value everywhere, in the shape of x.
+One value everywhere, in the shape and order of dimensions of x.
 
 Shapes: x's.
 Dtypes: `dtype`, else x's.

@@ -171,7 +171,10 @@ inline Tensor zeros(IntList shape, DType dtype = DType::F32, Device device = {})
 inline Tensor ones(IntList shape, DType dtype = DType::F32, Device device = {}) {
   return full(shape, 1, dtype, device);
 }
-inline Tensor empty_like(const Tensor& x) { return empty(x.shape(), x.dtype(), x.device()); }
+// In x's shape and order of dimensions.
+inline Tensor empty_like(const Tensor& x) {
+  return x.is_contiguous() ? empty(x.shape(), x.dtype(), x.device()) : full_like(x, 0);
+}
 inline Tensor zeros_like(const Tensor& x) { return full_like(x, 0); }
 inline Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
 // 0, 1, … below `end`.

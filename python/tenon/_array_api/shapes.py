@@ -154,9 +154,9 @@ def unstack(x, /, axis=0):
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
-    """One value everywhere in the shape of x."""
+    """One value everywhere, in the shape and order of dimensions of x."""
     _check(x, 'full_like')
-    return ops['full'](x.shape, fill_value, x.dtype if dtype is None else dtype, x.device if device is None else device)
+    return _place(ops['full_like'](x, fill_value, dtype), None, device)
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):

@@ -15,16 +15,6 @@ def _as_tensor(option):
     return tenon.tensor(values, dtype=tenon.float64)
 
 
-def lying_like(param, value):
-    """State of one value, in memory as the parameter is: a step copies what lies otherwise."""
-    param = param.detach()
-    order = sorted(range(param.ndim), key=lambda d: -param.strides[d])
-    if order == list(range(param.ndim)):
-        return ops['full_like'](param, value)
-    lying = ops['full_like'](ops['permute'](param, order), value)
-    return ops['permute'](lying, [order.index(d) for d in range(param.ndim)])
-
-
 class _Bucket:
     """Parameters of one dtype, device and age with their state: the input of one multi-tensor op."""
 
@@ -132,7 +122,7 @@ class Optimizer:
         return True
 
     def _first_state(self, group, slot, param):
-        return lying_like(param, 0)
+        return ops['full_like'](param.detach(), 0)
 
     def _run(self, group, params, grads, state, step):
         raise NotImplementedError(f'[{type(self).__name__}] has no update rule: define _run')
@@ -294,7 +284,7 @@ class Optimizer:
         if given.shape != param.shape:
             raise ValueError(f'[optim] "{key}" has shape {given.shape}, its parameter {param.shape}')
         with tenon.no_grad():
-            own = lying_like(param, 0)
+            own = ops['full_like'](param.detach(), 0)
             own[...] = ops['cast'](given, own.dtype)
         return own
 

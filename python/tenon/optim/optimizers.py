@@ -2,7 +2,7 @@
 from .._capture import Clock, captured, graph_of, tell
 from .._core import ops
 from .._errors import PreconditionError
-from .optimizer import Optimizer, lying_like
+from .optimizer import Optimizer
 
 _sgd_step, _adam_step, _adam_step_counted = ops['sgd_step'], ops['adam_step'], ops['adam_step_counted']
 _rmsprop_step, _adagrad_step = ops['rmsprop_step'], ops['adagrad_step']
@@ -127,7 +127,7 @@ class Adagrad(Optimizer):
                                   'initial_accumulator_value': initial_accumulator_value, 'eps': eps})
 
     def _first_state(self, group, slot, param):
-        return lying_like(param, group['initial_accumulator_value'])
+        return ops['full_like'](param.detach(), group['initial_accumulator_value'])
 
     def _run(self, group, params, grads, state, step):
         _adagrad_step(params, grads, state[0], step, group['lr'], group['lr_decay'], group['eps'], group['weight_decay'])

@@ -10,11 +10,36 @@ from .._creation import tensor as _tensor
 from .._errors import DtypeError, InvalidArgumentError
 from ._common import Tensor, cast, check, defaults, into, number_dtype, rank, shape_of
 
-_full = ops['full']
+_full, _full_like = ops['full'], ops['full_like']
 
 strided, contiguous_format, preserve_format = 'torch.strided', 'torch.contiguous_format', 'torch.preserve_format'
 sparse_coo, sparse_csr, sparse_csc = 'torch.sparse_coo', 'torch.sparse_csr', 'torch.sparse_csc'
 channels_last, channels_last_3d = 'torch.channels_last', 'torch.channels_last_3d'
+_CHANNELS = {channels_last: 4, channels_last_3d: 5}  # the rank of tensors in these formats
+
+
+def order_of(memory_format, ndim):
+    """Dimensions from the slowest to the fastest in memory; None for row-major, or for formats that change nothing."""
+    if memory_format in (None, contiguous_format, preserve_format):
+        return None
+    if memory_format not in _CHANNELS:
+        raise TypeError(f'[memory_format] {memory_format!r} is none of torch.contiguous_format, preserve_format, channels_last, channels_last_3d')
+    if ndim != _CHANNELS[memory_format]:
+        raise InvalidArgumentError(f'[memory_format] {memory_format} needs rank {_CHANNELS[memory_format]}, not {ndim}')
+    return (0, *range(2, ndim), 1)
+
+
+def _ordered(make, shape, order):
+    """make(shape) with its dimensions in this order in memory, the slowest first; None is the order of rows."""
+    if order is None:
+        return make(shape)
+    return ops['permute'](make(tuple(shape[d] for d in order)), tuple(order.index(d) for d in range(len(order))))
+
+
+def laid_like(make, input, memory_format):
+    """make(shape) in the shape of input and, unless a format is asked for, in its order of dimensions."""
+    is_kept = memory_format in (None, preserve_format) and not input.is_contiguous() and 0 not in input.strides
+    return _ordered(make, input.shape, input.dim_order() if is_kept else order_of(memory_format, input.ndim))
 
 
 def device_of(device):
@@ -167,8 +192,10 @@ zeros, ones = _filling('zeros', 0), _filling('ones', 1)
 def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
     """A tensor of undefined elements, by default of the default dtype."""
     check_strided('empty', layout)
-    x = _core._empty(_sizes(shape_of(size)), dtype or defaults.dtype, device_of(device)) if out is None else out
-    return x.requires_grad_() if requires_grad else x
+    if out is None:
+        size = _sizes(shape_of(size))
+        out = _ordered(lambda shape: _core._empty(shape, dtype or defaults.dtype, device_of(device)), size, order_of(memory_format, len(size)))
+    return out.requires_grad_() if requires_grad else out
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
@@ -201,25 +228,29 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """One value in the shape of input."""
-    return full(check(input).shape, fill_value, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+    device = check(input).device if device is None else device
+    x = laid_like(lambda shape: full(shape, fill_value, dtype=dtype or input.dtype, device=device), input, memory_format)
+    return x.requires_grad_() if requires_grad else x
 
 
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Zeros in the shape of input."""
-    if dtype is layout is device is None and isinstance(input, Tensor):
-        x = _full(input.shape, 0, input.dtype, input.device)
+    if dtype is layout is device is memory_format is None and isinstance(input, Tensor):
+        x = _full_like(input, 0)
         return x.requires_grad_() if requires_grad else x
-    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Ones in the shape of input."""
-    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Undefined elements in the shape of input."""
-    return empty(check(input).shape, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+    device = check(input).device if device is None else device
+    x = laid_like(lambda shape: empty(shape, dtype=dtype or input.dtype, device=device), input, memory_format)
+    return x.requires_grad_() if requires_grad else x
 
 
 def new_zeros(input, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):

@@ -10,7 +10,7 @@ from .._core import Generator as _Generator
 from .._core import Tensor, default_generator, ops
 from .._errors import InvalidArgumentError
 from ._common import cast, check, defaults, into, rank, shape_of, somewhere
-from .create import device_of, finish, full, tensor
+from .create import device_of, finish, full, laid_like, tensor
 
 _STATE = struct.Struct('<QQ')  # seed, numbers drawn
 
@@ -39,10 +39,9 @@ def Generator(device='cpu'):
 
 def _like(function):
     def call(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None):
-        return function(*check(input).shape, dtype=dtype or input.dtype, device=input.device if device is None else device,
-                        requires_grad=requires_grad, generator=generator) if input.ndim else function(
-                            (), dtype=dtype or input.dtype, device=input.device if device is None else device,
-                            requires_grad=requires_grad, generator=generator)
+        device = check(input).device if device is None else device
+        x = laid_like(lambda shape: function(shape, dtype=dtype or input.dtype, device=device, generator=generator), input, memory_format)
+        return x.requires_grad_() if requires_grad else x
     call.__name__ = call.__qualname__ = function.__name__ + '_like'
     call.__doc__ = f'{function.__name__}() in the shape of input.'
     return call
@@ -89,7 +88,9 @@ def randint_like(input, low, high=None, *, dtype=None, layout=None, device=None,
     """randint() in the shape of input."""
     low, high = (0, low) if high is None else (low, high)
     low, high = (int(each) for each in (low, high))
-    return randint(low, high, check(input).shape, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+    device = check(input).device if device is None else device
+    x = laid_like(lambda shape: randint(low, high, shape, dtype=dtype or input.dtype, device=device), input, memory_format)
+    return x.requires_grad_() if requires_grad else x
 
 
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):

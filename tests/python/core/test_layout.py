@@ -35,10 +35,33 @@ def test_gaps_are_closed():
     np.testing.assert_array_equal(np.asarray(x + x), 2 * np.asarray(x))
 
 
-def test_what_stays_row_major():
+@pytest.mark.parametrize('order', [(0, 1, 2), (2, 1, 0), (0, 2, 1), (1, 0, 2)])
+def test_copies_and_fills_keep_the_order(order):
+    x = laid(*order)
+    for result, want in ((x.clone(), np.asarray(x)), (tenon.full_like(x, 7), np.full(x.shape, 7)), (tenon.zeros_like(x[:, :, :2]), np.zeros((2, 3, 2)))):
+        assert np.argsort(result.strides).tolist() == np.argsort(x.strides).tolist() and not result.shares_memory(x)
+        np.testing.assert_array_equal(np.asarray(result), want)
+    assert tenon.empty_like(x).strides == x.strides and tenon.full_like(tenon.ones(1, 4).expand(3, 4), 7).strides == (4, 1)
+
+
+def test_fills_of_columns_may_be_written_to():
+    x = tenon.full_like(laid(2, 1, 0), 7.0)
+    x[0, 1, 2] = 3
+    want = np.full((2, 3, 4), 7.0)
+    want[0, 1, 2] = 3
+    np.testing.assert_array_equal(np.asarray(x), want)
+
+
+def test_what_is_made_of_rows():
     x = laid(2, 1, 0)
-    for result in (x.clone(), x.contiguous(), tenon.stack([x, x]), x.sum(0)):
+    for result in (x.contiguous(), tenon.stack([x, x]), x.sum(0)):
         assert result.is_contiguous()
+
+
+def test_gradients_of_rows_made_of_columns():
+    x = laid(2, 1, 0).requires_grad_()
+    (x.contiguous() * tenon.ones(4)).sum().backward()
+    np.testing.assert_array_equal(np.asarray(x.grad), np.ones((2, 3, 4)))
 
 
 def test_gradients_of_columns():

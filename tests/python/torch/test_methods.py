@@ -212,6 +212,21 @@ def test_memory_formats():
         x[0].contiguous(memory_format=ours.channels_last)
 
 
+LIKE = ('empty_like', 'zeros_like', 'ones_like', 'rand_like', 'randn_like')
+
+
+@pytest.mark.parametrize('name', (*LIKE, 'full_like', 'randint_like'))
+def test_what_is_made_like_a_tensor_lies_like_it(torch, name):
+    def found(t):
+        columns, images = t.ones(3, 4).t(), t.ones(2, 3, 4, 5).permute(0, 3, 1, 2)
+        make = getattr(t, name) if name in LIKE else lambda x, **how: getattr(t, name)(x, 3, **how)
+        made = [make(x) for x in (columns, images, columns[:2], t.ones(1, 4).expand(3, 4))]
+        made += [make(columns, dtype=t.float64), make(images, requires_grad=True), make(columns, memory_format=t.contiguous_format),
+                 make(t.ones(2, 3, 4, 5), memory_format=t.channels_last)]
+        return [(tuple(x.shape), x.stride(), str(x.dtype).split('.')[-1], x.requires_grad) for x in made]
+    assert found(ours) == found(torch)
+
+
 def test_old_types():
     assert ours.FloatTensor([1, 2]).dtype is ours.float32 and ours.LongTensor(2, 3).shape == (2, 3) and ours.BoolTensor().size == 0
     assert ours.Tensor(2, 3).shape == (2, 3) and ours.Tensor([1, 2]).tolist() == [1, 2] and ours.Tensor().dtype is ours.float32

@@ -2,23 +2,10 @@
 from typing import Any
 
 from ..._core import ops
-from ..._errors import InvalidArgumentError
 from .._common import check, dim_of
-from ..create import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from ..create import contiguous_format, order_of, preserve_format, strided
 
 _contiguous, _permute = ops['contiguous'], ops['permute']
-CHANNELS = {channels_last: 4, channels_last_3d: 5}  # the rank of tensors in these formats
-
-
-def order_of(memory_format, ndim):
-    """Dimensions from the slowest to the fastest in memory; None for row-major, or for formats that change nothing."""
-    if memory_format in (contiguous_format, preserve_format):
-        return None
-    if memory_format not in CHANNELS:
-        raise TypeError(f'[memory_format] {memory_format!r} is none of torch.contiguous_format, preserve_format, channels_last, channels_last_3d')
-    if ndim != CHANNELS[memory_format]:
-        raise InvalidArgumentError(f'[memory_format] {memory_format} needs rank {CHANNELS[memory_format]}, not {ndim}')
-    return (0, *range(2, ndim), 1)
 
 
 def arranged(x, memory_format):
