@@ -1,4 +1,4 @@
-// Convolutions and products between DequantizeLinear and QuantizeLinear become integer ops.
+// Convolutions, products and max poolings between DequantizeLinear and QuantizeLinear become integer ops.
 #include <algorithm>
 #include <map>
 
@@ -38,11 +38,13 @@ class Loaded::Quantized {
     NodeProto node;
     Convert convert;
   };
-  // The replacement for the node at i, which quantizes the result of a convolution or a product.
+  // The replacement for the node at i, which quantizes the result of a convolution, a product or a
+  // pooling.
   std::optional<Joined> joined(size_t i) {
     const NodeProto& last = *body_.steps[i].node;
     if (!is(last, "QuantizeLinear") || !plain(last) || reads_of_[last.inputs[0]] != 1)
       return std::nullopt;
+    if (const NodeProto* const pool = maker(last.inputs[0], "MaxPool")) return pooled(last, *pool);
     const NodeProto *conv = maker(last.inputs[0], "Conv"),
                     *matmul = maker(last.inputs[0], "MatMul");
     const NodeProto* const between = conv != nullptr ? conv : matmul;
@@ -89,6 +91,31 @@ class Loaded::Quantized {
   }
 
  private:
+  // The largest integer has the largest value, so if the result has the scale of x, integers are pooled.
+  std::optional<Joined> pooled(const NodeProto& last, const NodeProto& pool) {
+    const NodeProto* const x = maker(pool.inputs[0], "DequantizeLinear");
+    if (pool.outputs.size() != 1 || x == nullptr || !plain(*x) || !one_scale(*x) ||
+        !one_scale(last))
+      return std::nullopt;
+    const Tensor *scale = weight(x->inputs[1]), *zero = weight(x->inputs[2]);
+    const Tensor *to_scale = weight(last.inputs[1]), *to_zero = weight(last.inputs[2]);
+    const auto step = scale->item<float>();
+    if (!(step > 0) || step != to_scale->item<float>() || zero->dtype() != to_zero->dtype() ||
+        zero->numel() != 1 || to_zero->numel() != 1 ||
+        zero->item<int64_t>() != to_zero->item<int64_t>())
+      return std::nullopt;
+    const size_t at = makers_.at(last.inputs[0]);
+    Joined made{{}, body_.steps[at].convert};
+    made.node.op = pool.op;
+    made.node.name = pool.name;
+    made.node.at = pool.at;
+    made.node.inputs = {x->inputs[0]};
+    made.node.outputs = last.outputs;
+    copy_attributes(pool, made.node);
+    gone_[at] = true;
+    return made;
+  }
+
   void count_reads() {
     reads_of_.clear();
     std::vector<std::string_view> names(body_.outputs);

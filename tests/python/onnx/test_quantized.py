@@ -101,6 +101,25 @@ def test_convolutions_between_quantizers(tmp_path, case, of_integers):
     assert len(np.unique(wanted[0])) > 100
 
 
+@pytest.mark.parametrize(('case', 'of_integers'), [('plain', True), ('another scale', False), ('another zero', False), ('another reader', False)])
+def test_poolings_between_quantizers(tmp_path, case, of_integers):
+    nodes = [helper.make_node('DequantizeLinear', ['x', 'xs', 'xz'], ['xf']),
+             helper.make_node('MaxPool', ['xf'], ['p'], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+             helper.make_node('QuantizeLinear', ['p', 'ys', 'yz'], ['y'])]
+    weights = {'xs': np.float32(0.0317), 'xz': np.int8(-7), 'ys': np.float32(0.03 if case == 'another scale' else 0.0317),
+               'yz': np.int8(3 if case == 'another zero' else -7)}
+    results = ('y', 'p') if case == 'another reader' else ('y',)
+    net, x = model(tmp_path / 'm.onnx', nodes, (2, 3, 11, 8), 'i1', weights, results), integers('i1', 2, 3, 11, 8)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    wanted = onnxruntime.InferenceSession(tmp_path / 'm.onnx', options, providers=['CPUExecutionProvider']).run(None, {'x': x})
+    program = tenon.graph.trace(net, tenon.tensor(x))
+    assert ('round(' in str(program)) != of_integers
+    for run in net, program:
+        found = run(tenon.tensor(x))
+        np.testing.assert_array_equal((found[0] if isinstance(found, tuple) else found).numpy(), wanted[0])
+
+
 @pytest.mark.parametrize('columns', [False, True])
 @pytest.mark.parametrize('axis', [0, 1])
 def test_products_between_quantizers(tmp_path, columns, axis):
