@@ -127,7 +127,8 @@ def repeat(x, repeats, /, axis=None):
         raise InvalidArgumentError(f'[repeat] repeats is {repeats}, must be at least 0')
     before, after = x.shape[:axis + 1], x.shape[axis + 1:]
     wide = _expand(_unsqueeze(x, axis + 1), (*before, repeats, *after))
-    return _reshape(wide, (*before[:-1], before[-1] * repeats, *after))
+    out = _reshape(wide, (*before[:-1], before[-1] * repeats, *after))
+    return _clone(out) if out.shares_memory(x) else out  # of one element the reshape is a view
 
 
 def reshape(x, /, shape, *more, copy=None):

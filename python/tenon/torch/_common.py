@@ -174,7 +174,7 @@ def floating(x):
 
 def apart(found, x):
     """What was made of x in memory of its own, a copy if it is a view of x."""
-    return ops['clone'](found) if found.data_ptr is not None and found.data_ptr == x.data_ptr else found
+    return ops['clone'](found) if found.shares_memory(x) else found
 
 
 def check(x, name='tenon.torch'):

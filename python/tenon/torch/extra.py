@@ -75,7 +75,10 @@ def frobenius_norm(input, dim, keepdim=False, *, out=None):
 
 def norm_except_dim(v, pow=2, dim=0):
     """Norms over all dimensions but one; over all of them for dim -1."""
-    return _norm(v, pow) if dim == -1 else _norm(v, pow, tuple(d for d in _places(v) if d != dim), True)
+    if dim == -1:
+        return _norm(v, pow)
+    others = tuple(d for d in _places(v) if d != dim)
+    return _norm(v, pow, others, True) if others else abs(v)
 
 
 def _places(x):

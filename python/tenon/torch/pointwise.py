@@ -131,7 +131,10 @@ def _real(x, name):
 @unary
 def sinc(input):
     """sin(πx) / (πx), and 1 at 0."""
-    x = floating(input) * math.pi
+    x = floating(input)
+    if x.dtype.itemsize == 2:  # π has too few digits there
+        return cast(sinc(cast(x, _core.float32)), x.dtype)
+    x = x * math.pi
     zero = x == 0
     safe = _where(zero, 1, x)
     return _where(zero, 1 + 0 * x if differentiated(x) else 1, ops['sin'](safe) / safe)

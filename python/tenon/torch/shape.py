@@ -304,9 +304,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         raise InvalidArgumentError(f'[repeat_interleave] repeats has dtype {repeats.dtype}')
     if isinstance(repeats, Tensor) and not repeats.ndim:
         repeats = int(repeats)
-    if not isinstance(repeats, Tensor) and repeats == 1:
-        return ops['clone'](input)
-    return ops['contiguous'](repeat_each(input, repeats, axis=dim))
+    return repeat_each(input, repeats, axis=dim)
 
 
 # Diagonals and strides -------------------------------------------------------------------------------------------------------------

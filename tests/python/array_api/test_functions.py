@@ -154,6 +154,14 @@ def test_taking(given, seed, data):
     same(tenon.where(held, x, x[(0,) * x.ndim]), np.where(mask, array, array[(0,) * array.ndim]))
 
 
+@pytest.mark.parametrize('size, count', [(1, 3), (3, 1), (1, 1)])
+def test_repeat_gives_memory_of_its_own(size, count):
+    x = tenon.ones(size)
+    y = tenon.repeat(x, count)
+    y[0] = 5
+    assert x.tolist() == [1] * size and y.tolist() == [5] + [1] * (size * count - 1)
+
+
 @given(pairs(REAL, sides), st.data(), st.booleans())
 def test_sorting(given, data, descending):
     array, x = given
