@@ -148,7 +148,9 @@ def _bounds(begin, end, total):
 
 
 def _split_along(name, rank_needed, dim_for):
-    def call(input, indices_or_sections):
+    def call(input, indices_or_sections, *more):
+        if more:  # indices one by one
+            indices_or_sections = (indices_or_sections, *more)
         if check(input).ndim < rank_needed:
             raise InvalidArgumentError(f'[{name}] needs {rank_needed} dimensions, not {input.ndim}')
         dim = dim_for(input.ndim)

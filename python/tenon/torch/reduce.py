@@ -163,8 +163,9 @@ def _logical(op, x, dim, keepdim):
     return cast(found, _core.uint8) if x.dtype is _core.uint8 else found
 
 
-def count_nonzero(input, dim=None):
+def count_nonzero(input, dim=None, *more):
     """How many elements are not 0."""
+    dim = (dim, *more) if more else dim
     if check(input).dtype is _core.bool:
         return _over(ops['sum'], input, dim, False, _core.int64)
     return _over(ops['count_nonzero'], input, dim, False)

@@ -41,6 +41,7 @@ class LRScheduler:
 
     def _initial_step(self):
         self._step_count = 0
+        self._is_initial = self._get_lr_called_within_step = False  # parts of PyTorch's state
         self.step()
 
     def get_lr(self):
@@ -378,7 +379,9 @@ class ReduceLROnPlateau(LRScheduler):
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
         self.mode, self.factor, self.patience, self.cooldown, self.eps = mode, factor, patience, cooldown, eps
         self.threshold, self.threshold_mode = threshold, threshold_mode
-        self.cooldown_counter, self.last_epoch, self.best, self.num_bad_epochs = 0, 0, math.inf if mode == 'min' else -math.inf, 0
+        self.mode_worse = math.inf if mode == 'min' else -math.inf
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
+        self.cooldown_counter, self.last_epoch, self.best, self.num_bad_epochs = 0, 0, self.mode_worse, 0
         self._last_lr = [float(group['lr']) for group in optimizer.param_groups]
 
     @property
@@ -454,10 +457,11 @@ class CyclicLR(LRScheduler):
                 group['lr'] = rate
         self.total_size = float(step_size_up + (step_size_up if step_size_down is None else step_size_down))
         self.step_ratio = step_size_up / self.total_size
-        self.mode, self.gamma, self.scale_fn, self.cycle_momentum = mode, gamma, scale_fn, cycle_momentum
+        self.mode, self.gamma, self._scale_fn_custom, self.cycle_momentum = mode, gamma, scale_fn, cycle_momentum
         self.scale_mode = scale_mode if scale_fn is not None else _SCALES[mode][0]
         if cycle_momentum:
             self._key = _key_of_momentum('CyclicLR', optimizer)
+            self.use_beta1 = 'betas' in optimizer.defaults
             self.base_momentums = _of_groups('CyclicLR', 'base_momentum', base_momentum, len(groups))
             self.max_momentums = _of_groups('CyclicLR', 'max_momentum', max_momentum, len(groups))
             for group, low, high in zip(groups, self.base_momentums, self.max_momentums):
@@ -471,7 +475,7 @@ class CyclicLR(LRScheduler):
 
     def _scaled(self, cycle):
         x = cycle if self.scale_mode == 'cycle' else self.last_epoch
-        return self.scale_fn(x) if self.scale_fn is not None else _SCALES[self.mode][1](self, x)
+        return self._scale_fn_custom(x) if self._scale_fn_custom is not None else _SCALES[self.mode][1](self, x)
 
     def get_lr(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
@@ -485,17 +489,17 @@ class CyclicLR(LRScheduler):
     def state_dict(self):
         """As for all schedules; of scale_fn only the attributes of an object are kept."""
         found = super().state_dict()
-        if isinstance(self.scale_fn, types.FunctionType):
-            found['scale_fn'] = None
-        elif self.scale_fn is not None:
-            found['scale_fn'] = dict(self.scale_fn.__dict__)
+        if isinstance(self._scale_fn_custom, types.FunctionType):
+            found['_scale_fn_custom'] = None
+        elif self._scale_fn_custom is not None:
+            found['_scale_fn_custom'] = dict(self._scale_fn_custom.__dict__)
         return found
 
     def load_state_dict(self, state_dict):
-        kept = state_dict.get('scale_fn')
-        super().load_state_dict({key: value for key, value in state_dict.items() if key != 'scale_fn'})
+        kept = state_dict.get('_scale_fn_custom')
+        super().load_state_dict({key: value for key, value in state_dict.items() if key != '_scale_fn_custom'})
         if kept is not None:
-            self.scale_fn.__dict__.update(kept)
+            self._scale_fn_custom.__dict__.update(kept)
 
 
 _RATES, _MOMENTA = ('initial_lr', 'max_lr', 'min_lr'), ('max_momentum', 'base_momentum')
@@ -518,7 +522,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f'[OneCycleLR] pct_start is {pct_start}, must be from 0 to 1')
         if anneal_strategy not in ('cos', 'linear'):
             raise ValueError(f"[OneCycleLR] anneal_strategy must be 'cos' or 'linear', not {anneal_strategy!r}")
-        self.total_steps, self.anneal_strategy, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
+        self.total_steps, self._anneal_func_type, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
         up = pct_start * total_steps - 1
         # For each phase its end, and the indices of _RATES and _MOMENTA from which and to which it goes.
         self._phases = [(up, 0, 1, 0, 1), (total_steps - 1, 1, 2, 1, 0)]
@@ -530,6 +534,7 @@ class OneCycleLR(LRScheduler):
                 group['min_lr'] = group['initial_lr'] / final_div_factor
         if cycle_momentum:
             self._key = _key_of_momentum('OneCycleLR', optimizer)
+            self.use_beta1 = 'betas' in optimizer.defaults
             lows = _of_groups('OneCycleLR', 'base_momentum', base_momentum, len(groups))
             highs = _of_groups('OneCycleLR', 'max_momentum', max_momentum, len(groups))
             if last_epoch == -1:
@@ -539,7 +544,7 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _between(self, start, end, share):
-        if self.anneal_strategy == 'linear':
+        if self._anneal_func_type == 'linear':
             return start + (end - start) * share
         return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
 

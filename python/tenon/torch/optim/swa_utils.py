@@ -113,13 +113,13 @@ class SWALR(LRScheduler):
             raise ValueError(f'[SWALR] {len(rates)} rates for {len(optimizer.param_groups)} groups')
         for group, rate in zip(optimizer.param_groups, rates):
             group['swa_lr'] = rate
-        self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy
+        self.anneal_epochs, self._anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step):
         """The share of the way, 0 to 1, that is done after that many steps."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return t if self.anneal_strategy == 'linear' else (1 - math.cos(math.pi * t)) / 2
+        return t if self._anneal_strategy == 'linear' else (1 - math.cos(math.pi * t)) / 2
 
     def get_lr(self):
         step = self._step_count - (self.anneal_epochs != 0)
