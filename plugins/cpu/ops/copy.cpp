@@ -39,6 +39,21 @@ void copy_narrow(const tn_loop& loop, const Operands<2>& operands, uint32_t besi
   });
 }
 
+// A row whose elements are read from its end. By way of a buffer short ones are read forwards, as caches foresee it.
+template <class T>
+void copy_reversed_row(const T* last, T* to, int64_t n) {
+  constexpr int64_t kShort = 16384 / sizeof(T), kBlock = 64;
+  if (n > kShort) return copy_reversed(last, to, n);
+  alignas(T) char bytes[kShort * sizeof(T)];
+  T* const buffer = reinterpret_cast<T*>(bytes);
+  for (int64_t left = n; left > 0;) {
+    const int64_t m = std::min(kBlock, left);
+    copy_reversed(last - (left - m), buffer + left - m, m);
+    left -= m;
+  }
+  std::memcpy(to, buffer, static_cast<size_t>(n) * sizeof(T));
+}
+
 template <class T>
 void copy_rows(const tn_loop& loop, const Operands<2>& operands) {
   constexpr int64_t kSize = sizeof(T);
@@ -53,7 +68,7 @@ void copy_rows(const tn_loop& loop, const Operands<2>& operands) {
       std::fill(to, to + n, *reinterpret_cast<const T*>(data[1]));
       return;
     } else if (step[0] == kSize && step[1] == -kSize) {
-      copy_reversed(reinterpret_cast<const T*>(data[1]), reinterpret_cast<T*>(data[0]), n);
+      copy_reversed_row(reinterpret_cast<const T*>(data[1]), reinterpret_cast<T*>(data[0]), n);
       return;
     }
     for (int64_t i = 0; i < n; ++i)
@@ -62,7 +77,30 @@ void copy_rows(const tn_loop& loop, const Operands<2>& operands) {
   });
 }
 
-void copy_loop(const tn_loop& loop, const Operands<2>& operands) {
+// The same elements with outer dimensions walked as they are read: caches foresee that rather than the order of writing.
+struct Forwards {
+  tn_loop loop;
+  Operands<2> operands;
+  int64_t steps[2][TN_MAX_DIMS];
+  const int64_t* const strides[2] = {steps[0], steps[1]};
+
+  Forwards(const tn_loop& given, const Operands<2>& places) : loop(given), operands(places) {
+    for (size_t k = 0; k < 2; ++k) std::copy_n(given.strides[k], loop.ndim, steps[k]);
+    for (uint32_t d = 0; d + 1 < loop.ndim; ++d) {
+      if (steps[1][d] >= 0) continue;
+      for (size_t k = 0; k < 2; ++k) {
+        operands.data[k] += (loop.shape[d] - 1) * steps[k][d] * operands.size[k];
+        steps[k][d] = -steps[k][d];
+      }
+    }
+    loop.strides = strides;
+  }
+};
+
+void copy_loop(const tn_loop& given, const Operands<2>& places) {
+  const Forwards forwards(given, places);
+  const tn_loop& loop = forwards.loop;
+  const Operands<2>& operands = forwards.operands;
   const int across = transposed_dim<2>(loop, true), beside = across < 0 ? beside_narrow(loop) : -1;
   visit_size(static_cast<uint64_t>(operands.size[0]), [&]<class T>(Tag<T>) {
     if (across >= 0)

@@ -89,6 +89,16 @@ T constant(const tn_call& call) {
     return static_cast<T>(value);
 }
 
+// [begin, end) set to `value`; of zeros memset is twice as fast.
+template <class T>
+void fill_range(T* begin, T* end, T value) {
+  constexpr char kZeros[sizeof(T)] = {};
+  if (std::memcmp(&value, kZeros, sizeof(T)) == 0)
+    std::memset(static_cast<void*>(begin), 0, static_cast<size_t>(end - begin) * sizeof(T));
+  else
+    std::fill(begin, end, value);
+}
+
 void pad(const tn_call& call) {
   const tn_view &x = input(call, arg::pad::x), &out = output(call);
   if (numel(out) == 0) return;
@@ -103,13 +113,13 @@ void pad(const tn_call& call) {
     const int64_t* map = p.maps[last].data();
     const bool filled = text_arg(call, arg::pad::mode) == "constant";
     const auto edge = [=](const T* source_line, T* line, int64_t begin, int64_t end) {
-      if (filled) return std::fill(line + begin, line + end, fill);
+      if (filled) return fill_range(line + begin, line + end, fill);
       for (int64_t o = begin; o < end; ++o) line[o] = map[o] < 0 ? fill : source_line[map[o]];
     };
     parallel_for(rows, std::max<int64_t>(1, kGrainCopy / width), [&](int64_t begin, int64_t end) {
       each_line(p, begin, end, [&](int64_t row, int64_t at) {
         T* line = to + row * width;
-        if (at < 0) return void(std::fill(line, line + width, fill));
+        if (at < 0) return fill_range(line, line + width, fill);
         const T* source_line = from + at * p.small[last];
         edge(source_line, line, 0, p.begin);
         if (p.begin < p.end)
