@@ -35,6 +35,7 @@ constexpr int64_t kPiece = 65536;
 constexpr int64_t kColumns = 1024;  // memory is read along rows as far as folded values stay in L1
 constexpr int64_t kColumnRows = 64;
 constexpr int64_t kBufferRows = 16, kBufferColumns = 256;  // converted at a time
+constexpr int64_t kFewColumns = 8;
 // Each piece has states of its own. Of a broadcast tensor, which may have more elements than any memory, pieces are larger.
 constexpr int64_t kMostPieces = 1 << 20, kMostRowPieces = 1 << 10;
 
@@ -246,6 +247,33 @@ struct Reduction {
     for (int64_t i = 0; i < cols; ++i) put(r, plan.out, to + i * out_step, states[i], plan.count);
   }
 
+  // Results of a few elements each, a block of them at a time: element by element into rows of a buffer, which are then folded.
+  bool by_blocks() const {
+    return plan.count > 0 && plan.count <= kBufferRows && plan.nkept > 0 &&
+           plan.kept_shape[plan.nkept - 1] >= kFewColumns;
+  }
+  void blocks() const {
+    const int64_t width = plan.kept_shape[plan.nkept - 1], x_step = plan.kept_step[plan.nkept - 1];
+    const int64_t out_step = plan.out_step[plan.nkept - 1];
+    const int64_t across = (width + kBufferColumns - 1) / kBufferColumns;
+    const int64_t grain = std::max<int64_t>(1, kPiece / 2 / (plan.count * kBufferColumns));
+    parallel_for(plan.kept / width * across, grain, [&](int64_t begin, int64_t end) {
+      HWY_ALIGN Elem buffer[kBufferRows * kBufferColumns];
+      State states[kBufferColumns];
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t c = task % across * kBufferColumns, n = std::min(kBufferColumns, width - c);
+        int64_t from, to;
+        plan.locate(task / across * width + c, from, to);
+        for (int64_t i = 0; i < plan.count; ++i)
+          source.load(plan.x + (from + plan.reduced_offset(i)) * source.size, x_step, n,
+                      buffer + i * kBufferColumns);
+        std::fill_n(states, n, r.start());
+        r.columns(buffer, kBufferColumns, plan.count, n, 0, states);
+        for (int64_t i = 0; i < n; ++i) put(r, plan.out, to + i * out_step, states[i], plan.count);
+      }
+    });
+  }
+
   void all() const {
     if (plan.kept == 0) return;
     if (plan.count > 0 && plan.by_columns()) {
@@ -258,12 +286,18 @@ struct Reduction {
       };
       return spread ? parallel_for(tasks, grain, work) : work(0, tasks);
     }
+    if (by_blocks()) return blocks();
+    const bool run = source.direct && plan.nreduced == 1 && plan.step[0] == 1 && plan.count > 0 &&
+                     plan.count <= kChunk;
     const auto work = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int64_t from, to;
         plan.locate(i, from, to);
-        put(r, plan.out, to, plan.count == 0 ? r.start() : one(plan.x + from * source.size),
-            plan.count);
+        const char* const x = plan.x + from * source.size;
+        if (run)
+          put(r, plan.out, to, r.run(reinterpret_cast<const Elem*>(x), plan.count, 0), plan.count);
+        else
+          put(r, plan.out, to, plan.count == 0 ? r.start() : one(x), plan.count);
       }
     };
     const bool spread = plan.kept >= 2 * max_threads() || plan.count <= kPiece;
