@@ -36,7 +36,7 @@ class Probe {
 
 struct Answer {
   std::string provider;
-  std::string metadata;  // shapes, dtypes and attributes of the arguments
+  std::string metadata;  // shapes, dtypes, strides and attributes of the arguments
 };
 
 std::string describe(const Args& args) {
@@ -83,6 +83,8 @@ class Asker {
     answer.metadata = describe(args);
     NoGrad off;
     const Call call(op_, args, device_, static_cast<Layout>(c.layout), rng);
+    for (const Tensor& x : call.tensors())
+      for (const int64_t stride : x.strides()) answer.metadata += std::to_string(stride) + ',';
     std::vector<Tensor> results;
     {
       const Probe probe(op_);
