@@ -76,7 +76,7 @@ def lu(A, *, pivot=True, out=None):
 def torch_lu(A, pivot=True, get_infos=False, out=None):
     """(LU, pivots), and with get_infos also whether a matrix is singular."""
     found = lu_factor_ex(A, pivot=pivot)
-    return into(out, tuple(found) if get_infos else (found.LU, found.pivots))
+    return into(out, found if get_infos else (found.LU, found.pivots))
 
 
 def _order(pivots, m):
