@@ -167,14 +167,15 @@ namespace {
 tn_trace* begin_sizes(tn_trace::Kind kind, const tn_trace_dim* dims, uint32_t ndims) {
   if (ndims != 0) require(dims, "dims");
   std::vector<graph::Dim> made;
-  std::vector<bool> declared;
+  std::vector<graph::SizeFit::Declared> declared;
   for (uint32_t i = 0; i < ndims; ++i) {
     graph::Dim dim{text_of(dims[i].name)};
     if (dim.name.empty() || std::ranges::count(made, dim.name, &graph::Dim::name) != 0)
       throw Error(TN_INVALID_ARGUMENT, "[graph] dims need names that differ");
-    declared.push_back(dims[i].min != 0);
+    declared.push_back({dims[i].min != 0, dims[i].multiple != 0});
     if (dims[i].min != 0) dim.min = dims[i].min;
     if (dims[i].max != 0) dim.max = dims[i].max;
+    if (dims[i].multiple != 0) dim.multiple = dims[i].multiple;
     made.push_back(std::move(dim));
   }
   auto trace = std::make_unique<tn_trace>(kind);
@@ -264,7 +265,7 @@ tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more) {
     require_sizes(trace, more);
     trace->tracer.reset();
     trace->forget_first();
-    *more = trace->fit->failed() ? 1 : 0;
+    *more = trace->fit->failed(trace->example) ? 1 : 0;
     next_pass(*trace, *more != 0);
   });
 }
@@ -449,6 +450,7 @@ tn_status* tn_program_get_dim(const tn_program* program, uint32_t index, tn_trac
     dim.name = detail::to_str(dims[index].name);
     dim.min = dims[index].min;
     dim.max = dims[index].max == graph::Dim{}.max ? 0 : dims[index].max;
+    dim.multiple = static_cast<uint32_t>(dims[index].multiple);
     give(dim, out);
   });
 }

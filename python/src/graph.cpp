@@ -39,7 +39,7 @@ Device place_in(const nb::object& object) {
   return object.is_none() ? Device(static_cast<tn_device*>(nullptr)) : device_in(object, "graph");
 }
 
-// (name, min, max) of each; max is None without an end.
+// (name, min, max, multiple) of each; max is None without an end.
 nb::list dims_of(const graph::Program& program) {
   nb::list made;
   for (uint32_t i = 0; i < run([&] { return program.info(); }).dims; ++i) {
@@ -48,7 +48,7 @@ nb::list dims_of(const graph::Program& program) {
     run([&] { detail::check(tn_program_get_dim(program.get(), i, &dim)); });
     nb::object max = nb::none();
     if (dim.max != 0) max = nb::int_(dim.max);
-    made.append(nb::make_tuple(std::string(detail::to_view(dim.name)), dim.min, max));
+    made.append(nb::make_tuple(std::string(detail::to_view(dim.name)), dim.min, max, dim.multiple));
   }
   return made;
 }
@@ -105,11 +105,12 @@ class Tracing {
                                    static_cast<uint32_t>(given.size())));
     });
   }
-  // `dims`: (name, min, max); `where`: a callable that tells where it is called.
-  void begin_sizes(const std::vector<std::tuple<std::string, int64_t, int64_t>>& dims, bool step) {
+  // `dims`: (name, min, max, multiple); `where`: a callable that tells where it is called.
+  void begin_sizes(const std::vector<std::tuple<std::string, int64_t, int64_t, uint32_t>>& dims,
+                   bool step) {
     std::vector<tn_trace_dim> made;
-    for (const auto& [name, min, max] : dims)
-      made.push_back({sizeof(tn_trace_dim), 0, detail::to_str(name), min, max});
+    for (const auto& [name, min, max, multiple] : dims)
+      made.push_back({sizeof(tn_trace_dim), multiple, detail::to_str(name), min, max});
     run([&] {
       tn_trace* began = nullptr;
       const auto begin = step ? &tn_trace_begin_step_sizes : &tn_trace_begin_sizes;

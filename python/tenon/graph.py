@@ -23,11 +23,12 @@ __all__ = ['Dim', 'Program', 'compile', 'cond', 'load', 'loop', 'scan', 'trace']
 
 
 class Dim(NamedTuple):
-    """A dimension of inputs whose size each run chooses, from `min` to `max`; equal names are one size."""
+    """A dimension of inputs whose size each run chooses, from `min` to `max`, all multiples of `multiple`; equal names are one size."""
 
     name: str
     min: int | None = None
     max: int | None = None
+    multiple: int | None = None
 
 
 class Program(_core._ProgramCall):
@@ -143,8 +144,8 @@ class Program(_core._ProgramCall):
 
     @property
     def dims(self):
-        """(name, min, max) of each dimension whose size a run chooses; max is None if there is no limit."""
-        return [Dim(*one) for one in self._program.dims]
+        """Each dimension whose size a run chooses. Its max is None if there is no limit, its multiple if any size will do."""
+        return [Dim(name, least, most, multiple if multiple > 1 else None) for name, least, most, multiple in self._program.dims]
 
     @property
     def inputs(self):
@@ -218,7 +219,7 @@ def _trace_sizes(fn, given, tensors, device, dims, places):
 def _trace_at_sizes(one_size, tensors, device, dims, places, step):
     """The program of one_size(tracing, inputs), which is called at several sizes, and the structure of its result."""
     tracing = _core._Tracing()
-    tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0) for dim in dims], step)
+    tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0, dim.multiple or 0) for dim in dims], step)
     gives, more = None, True
     try:
         while more:
@@ -530,7 +531,8 @@ class _Sized:
                 if place >= 0 and sizes.setdefault(place, size) != size:
                     return False
         ranges = program._program.dims
-        return all(ranges[i][1] <= size and (ranges[i][2] is None or size <= ranges[i][2]) for i, size in sizes.items())
+        return all(least <= size and (most is None or size <= most) and size % multiple == 0
+                   for size, (_, least, most, multiple) in ((size, ranges[i]) for i, size in sizes.items()))
 
 
 def _differing(first, shapes, before):

@@ -79,7 +79,8 @@ struct Write {
 Json written(const Sizes& sizes) {
   Json dims = Json::array(), formulas = Json::array(), varying = Json::array();
   for (const Dim& dim : sizes.dims)
-    dims.push_back({{"name", dim.name}, {"min", dim.min}, {"max", dim.max}});
+    dims.push_back(
+        {{"name", dim.name}, {"min", dim.min}, {"max", dim.max}, {"multiple", dim.multiple}});
   for (const Size& size : sizes.sizes) {
     Json terms = Json::array();
     for (const Size::Term& term : size.terms) terms.push_back(Json::array({term.factor, term.of}));
@@ -173,8 +174,9 @@ class Reader {
 
   Dim dim(const Json& json) const {
     Dim made{json.at("name").get<std::string>(), json.at("min").get<int64_t>(),
-             json.at("max").get<int64_t>()};
+             json.at("max").get<int64_t>(), json.value("multiple", int64_t{1})};
     if (made.min < 0 || made.max < made.min || made.max > Dim{}.max) fail("the range of a dim");
+    if (made.multiple < 1) fail("the multiple of a dim");
     return made;
   }
 

@@ -149,10 +149,11 @@ std::vector<int64_t> dims_of(const Graph& graph, std::span<const std::span<const
       if (dim < 0) continue;
       const Dim& known = sizes.dims[dim];
       const int64_t size = shapes[i][d];
-      if (size < known.min || size > known.max)
+      if (size < known.min || size > known.max || size % known.multiple != 0)
         throw Error(TN_INVALID_ARGUMENT,
-                    fmt::format("[graph] {} is {} in input {}; the program takes {} to {}",
-                                known.name, size, i, known.min, known.max));
+                    fmt::format("[graph] {} is {} in input {}; the program takes {} to {}{}",
+                                known.name, size, i, known.min, known.max,
+                                known.multiple == 1 ? "" : fmt::format(" by {}", known.multiple)));
       if (found[dim] >= 0 && found[dim] != size)
         throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] {} is {} and, in input {}, {}",
                                                      known.name, found[dim], i, size));

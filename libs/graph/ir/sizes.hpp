@@ -16,6 +16,7 @@ struct Dim {
   std::string name;
   int64_t min = 1;
   int64_t max = int64_t{1} << 40;
+  int64_t multiple = 1;  // every size is a multiple of it, as are min and max
 };
 
 // A formula: a sum of products. `by` turns it into a quotient rounded down, a minimum or a maximum.

@@ -168,11 +168,13 @@ std::string to_text(const Graph& graph) {
       fmt::format_to(to, "{} %{} {}: {}[{}]\n", buffer.role == Role::State ? "state " : "weight", b,
                      buffer.name, name_of(buffer.dtype), buffer.size);
   }
-  for (const Dim& dim : graph.sizes.dims)
+  for (const Dim& dim : graph.sizes.dims) {
+    const std::string by = dim.multiple == 1 ? "" : fmt::format(" by {}", dim.multiple);
     if (dim.max == Dim{}.max)
-      fmt::format_to(to, "size   {}: from {}\n", dim.name, dim.min);
+      fmt::format_to(to, "size   {}: from {}{}\n", dim.name, dim.min, by);
     else
-      fmt::format_to(to, "size   {}: {} to {}\n", dim.name, dim.min, dim.max);
+      fmt::format_to(to, "size   {}: {} to {}{}\n", dim.name, dim.min, dim.max, by);
+  }
   for (size_t i = 0; i < graph.symbols.size(); ++i)
     fmt::format_to(to, "number ${} {}\n", i, graph.symbols[i].name);
   for (const Node& node : graph.nodes) text += write.node(node);

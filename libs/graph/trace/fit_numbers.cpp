@@ -65,7 +65,7 @@ void Numbers::add(const Number& number) {
 }
 
 Numbered::Numbered(const std::vector<Graph>& graphs,
-                   const std::vector<std::vector<int64_t>>& probes, size_t dims)
+                   const std::vector<std::vector<int64_t>>& probes, const std::vector<Dim>& dims)
     : formulas_(dims, probes) {
   for (const Graph& graph : graphs) numbers_.emplace_back(graph);
   // First the results of nodes, then what is easy to find, because the other varying numbers are built from these.

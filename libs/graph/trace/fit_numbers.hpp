@@ -28,7 +28,7 @@ class Numbered {
  public:
   // `probes`: the sizes of the dims, by graph.
   Numbered(const std::vector<Graph>& graphs, const std::vector<std::vector<int64_t>>& probes,
-           size_t dims);
+           const std::vector<Dim>& dims);
   const Formulas& formulas() const { return formulas_; }
   const std::vector<Varying>& varying() const { return varying_; }
 

@@ -4,29 +4,59 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "run/agree.hpp"
 #include "trace/fit.hpp"
 #include "trace/fit_numbers.hpp"
 #include "trace/fit_structure.hpp"
+#include "trace/lift.hpp"
 
 namespace tenon::graph {
 namespace {
 
 constexpr size_t kProbes = 7;
 constexpr int kMostExtra = 16;
+constexpr int64_t kMostMultiple = 256;  // that is searched for
 // For dims without a maximum. Odd and even sizes with every remainder by 3 and 4, no two in the same ratio.
 constexpr std::array<int64_t, kProbes> kSizes = {12, 17, 23, 38, 64, 251, 1030};
+// The same for multiples, so that they do not grow beyond the others.
+constexpr std::array<int64_t, kProbes> kUnits = {5, 6, 7, 9, 11, 16, 23};
 const int64_t kUnlimited = Dim{}.max;
 
-// The dim's size at one of the probes. They spread over its whole range but avoid 1, at which functions call other ops.
-int64_t probe_size(const Dim& dim, size_t probe) {
+// Makes the ends of the range multiples, too.
+void round_range(Dim& dim) {
+  dim.min = (dim.min + dim.multiple - 1) / dim.multiple * dim.multiple;
+  if (dim.max != kUnlimited) dim.max = dim.max / dim.multiple * dim.multiple;
+}
+
+// A size that only `multiple` and its divisors divide, besides itself; 0 if none is as large as the example and within the range.
+int64_t trial_size(const Dim& dim, int64_t multiple, int64_t example) {
+  const auto is_prime = [](int64_t n) {
+    for (int64_t by = 2; by * by <= n; ++by)
+      if (n % by == 0) return false;
+    return true;
+  };
+  int64_t times = std::max<int64_t>({7, example / multiple, dim.min / multiple + 1});
+  while (!is_prime(times)) ++times;
+  return times * multiple <= dim.max ? times * multiple : 0;
+}
+
+// The dim's size at one of the probes. They spread over its whole range but avoid the smallest, at which functions call other ops.
+int64_t probe_size(const Dim& of, size_t probe) {
+  const Dim dim{{}, of.min / of.multiple, of.max == kUnlimited ? of.max : of.max / of.multiple};
   const int64_t low = std::max<int64_t>(dim.min, std::min<int64_t>(2, dim.max));
-  if (dim.max == kUnlimited) return low <= 12 ? kSizes[probe] : low + kSizes[probe] - 12;
+  if (dim.max == kUnlimited) {
+    const auto& all = of.multiple == 1 ? kSizes : kUnits;
+    const int64_t size = low <= all[0] ? all[probe] : low + all[probe] - all[0];
+    const bool last = of.multiple > 1 && probe + 1 == kProbes;
+    return of.multiple * (last ? std::max(size, kSizes.back() / of.multiple) : size);
+  }
   const int64_t range = dim.max - low;
-  return low + std::min<int64_t>(range * static_cast<int64_t>(probe) / 6 +
-                                     static_cast<int64_t>(probe % 2 == 1 && range > 12),
-                                 range);
+  return of.multiple *
+         (low + std::min<int64_t>(range * static_cast<int64_t>(probe) / 6 +
+                                      static_cast<int64_t>(probe % 2 == 1 && range > 12),
+                                  range));
 }
 
 std::string sizes_text(const std::vector<Dim>& dims, std::span<const int64_t> sizes) {
@@ -71,12 +101,15 @@ void fold(Graph& graph, const Known& constants) {
 
 }  // namespace
 
-SizeFit::SizeFit(std::vector<Dim> dims, std::vector<bool> declared_min)
-    : dims_(std::move(dims)), declared_min_(std::move(declared_min)) {
-  for (const Dim& dim : dims_)
-    if (dim.min < 0 || dim.max < dim.min)
+SizeFit::SizeFit(std::vector<Dim> dims, std::vector<Declared> declared)
+    : dims_(std::move(dims)), declared_(std::move(declared)) {
+  for (Dim& dim : dims_) {
+    const Dim asked = dim;
+    round_range(dim);
+    if (asked.min < 0 || dim.max < dim.min)
       throw Error(TN_INVALID_ARGUMENT,
-                  fmt::format("[graph] {} of {} to {} sizes", dim.name, dim.min, dim.max));
+                  fmt::format("[graph] {} of {} to {} sizes", dim.name, asked.min, asked.max));
+  }
   advance();
 }
 
@@ -97,6 +130,7 @@ bool SizeFit::advance() {
 }
 
 bool SizeFit::add(Traced traced) {
+  if (search_) return searched(true);
   if (checking_) return check(std::move(traced));
   probes_.push_back({next_, std::move(traced)});
   if (advance()) return true;
@@ -105,16 +139,18 @@ bool SizeFit::add(Traced traced) {
 
 bool SizeFit::fit() {
   constants_ = constants_of(probes_);
+  find_lifted();
   std::vector<Graph> graphs;
   std::vector<std::vector<int64_t>> sizes;
   for (const Probe& probe : probes_) {
     graphs.push_back(probe.traced.graph);
     sizes.push_back(probe.dims);
+    lift(graphs.back(), lifted_);
     fold(graphs.back(), constants_);
     check_structure(graphs[0], graphs.back(), sizes_text(dims_, probe.dims));
     check_held(graphs[0], graphs.back());
   }
-  const Numbered numbered(graphs, sizes, dims_.size());
+  const Numbered numbered(graphs, sizes, dims_);
   if (numbered.formulas().ambiguous() && extra_ < kMostExtra &&
       separate(numbered.formulas(), *numbered.formulas().ambiguous()))
     return true;
@@ -126,6 +162,16 @@ bool SizeFit::fit() {
   return next_check();
 }
 
+void SizeFit::find_lifted() {
+  lifted_.clear();
+  for (const Probe& probe : probes_) {
+    const auto found = numbers_that_differ(probes_[0].traced.graph, probe.traced.graph);
+    lifted_.insert(lifted_.end(), found.begin(), found.end());
+  }
+  std::ranges::sort(lifted_);
+  lifted_.erase(std::unique(lifted_.begin(), lifted_.end()), lifted_.end());
+}
+
 // Chooses sizes that refute one of two formulas between which the probes cannot decide.
 bool SizeFit::separate(const Formulas& formulas, const Formulas::Ambiguous& of) {
   ++extra_;
@@ -134,7 +180,7 @@ bool SizeFit::separate(const Formulas& formulas, const Formulas::Ambiguous& of) 
   for (size_t d = 0; d < dims_.size(); ++d)
     for (int64_t step = 0; step < 4 * of.by; ++step) {
       std::vector<int64_t> at = probes_[0].dims;
-      at[d] += step;
+      at[d] += step * dims_[d].multiple;
       if (at[d] > dims_[d].max) break;
       const auto values = evaluate(sizes, at);
       const int64_t value = of.of < dims_.size() ? at[of.of] : values[of.of - dims_.size()];
@@ -151,7 +197,7 @@ void SizeFit::plan_checks() {
   checks_.clear();
   for (uint32_t d = 0; d < dims_.size(); ++d)
     for (const int64_t more : {0, 1, 2, 5}) {
-      const int64_t size = std::max<int64_t>(dims_[d].min, 1) + more;
+      const int64_t by = dims_[d].multiple, size = std::max(dims_[d].min, by) + more * by;
       if (size >= probes_[0].dims[d] || size > dims_[d].max) break;
       checks_.push_back({d, size});
     }
@@ -174,10 +220,12 @@ bool SizeFit::is_as_fitted(const Traced& traced) const {
     known = known && there != traced.known.end() && same_tensor(value, there->second);
   }
   Graph graph = traced.graph;
+  if (!lift(graph, lifted_)) return false;
   fold(graph, known ? constants_ : Known());
   try {
     const Graph expected = concrete(fitted_, next_);
-    return (known && alike(expected, graph)) || (checked_.size == 1 && agree(expected, graph));
+    const bool smallest = checked_.size == dims_[checked_.dim].multiple;
+    return (known && alike(expected, graph)) || (smallest && agree(expected, graph));
   } catch (const Error&) {  // a number that depends on sizes differs here
     return false;
   }
@@ -185,7 +233,8 @@ bool SizeFit::is_as_fitted(const Traced& traced) const {
 
 bool SizeFit::check(Traced traced) {
   if (is_as_fitted(traced)) return next_check();
-  if (checked_.size == 1) {
+  const Dim& dim = dims_[checked_.dim];
+  if (checked_.size == dim.multiple) {
     begin_behind_check("it calls other ops, or gives other numbers");
     return next_check();
   }
@@ -196,29 +245,71 @@ bool SizeFit::check(Traced traced) {
   checking_ = false;
   probes_.push_back({next_, std::move(traced)});
   for (const int64_t more : {0, 1, 2, 3, 5}) {
-    const int64_t size = std::max<int64_t>(dims_[checked_.dim].min, 2) + more;
-    if (size != checked_.size && size <= dims_[checked_.dim].max)
-      wanted_.push_back({checked_.dim, size});
+    const int64_t size = std::max(dim.min, 2 * dim.multiple) + more * dim.multiple;
+    if (size != checked_.size && size <= dim.max) wanted_.push_back({checked_.dim, size});
   }
   return advance() || fit();
 }
 
-bool SizeFit::failed() {
+bool SizeFit::failed(std::span<const int64_t> example) {
+  if (search_) return searched(false);
   if (!checking_ && probes_.size() > kProbes && advance()) return true;  // do without this probe
-  if (!checking_)
-    refuse(fmt::format("the function fails where {}: declare the sizes that it takes",
-                       sizes_text(dims_, next_)));
+  if (!checking_) {
+    const std::string why = fmt::format(
+        "the function fails where {}: declare the sizes that it takes", sizes_text(dims_, next_));
+    if (std::exchange(has_searched_, true)) refuse(why);
+    search_ = Search{{example.begin(), example.end()}, {}, why};
+    return search();
+  }
   begin_behind_check("the function fails");
   return next_check();
 }
 
-// The dim then begins with the next size, unless this one was asked for.
+// The next trial, of the next dim.
+bool SizeFit::search() {
+  std::vector<int64_t>& found = search_->multiples;
+  for (; found.size() < dims_.size(); found.push_back(0)) {
+    const size_t d = found.size();
+    const int64_t size = trial_size(dims_[d], dims_[d].multiple, search_->example[d]);
+    if (declared_[d].multiple || size == 0) continue;
+    next_ = search_->example;
+    next_[d] = size;
+    found.push_back(1);
+    return true;
+  }
+  if (std::ranges::none_of(found, [](int64_t one) { return one > 1; })) refuse(search_->why);
+  for (size_t d = 0; d < dims_.size(); ++d) {
+    dims_[d].multiple = std::max(dims_[d].multiple, found[d]);
+    round_range(dims_[d]);
+  }
+  search_.reset();
+  probes_.clear();
+  return advance();
+}
+
+// Takes the outcome of a trial. After a failure it tries the next larger divisor of the example's size.
+bool SizeFit::searched(bool fits) {
+  int64_t& multiple = search_->multiples.back();
+  const size_t d = search_->multiples.size() - 1;
+  const int64_t size = search_->example[d];
+  for (int64_t by = multiple + 1; !fits && by <= std::min<int64_t>(size, kMostMultiple); ++by) {
+    if (size % by != 0) continue;
+    next_[d] = trial_size(dims_[d], by, size);
+    if (next_[d] == 0) break;
+    multiple = by;
+    return true;
+  }
+  if (!fits) refuse(search_->why);
+  return search();
+}
+
+// The dim begins with the next size, unless somebody asked for this one.
 void SizeFit::begin_behind_check(const std::string& why) {
   Dim& dim = dims_[checked_.dim];
-  if (declared_min_[checked_.dim] || dim.max == checked_.size)
+  if (declared_[checked_.dim].min || dim.max == checked_.size)
     refuse(fmt::format("{} where {}: declare the sizes that the function takes", why,
                        sizes_text(dims_, next_)));
-  dim.min = fitted_.sizes.dims[checked_.dim].min = checked_.size + 1;
+  dim.min = fitted_.sizes.dims[checked_.dim].min = checked_.size + dim.multiple;
   std::erase_if(checks_, [&](const Check& one) {
     return one.dim == checked_.dim && one.size <= checked_.size;
   });
@@ -227,7 +318,8 @@ void SizeFit::begin_behind_check(const std::string& why) {
 Graph SizeFit::take(std::vector<std::vector<int32_t>> inputs, std::span<const int64_t> example) {
   bool fits = true;
   for (size_t d = 0; d < dims_.size(); ++d)
-    fits = fits && example[d] >= dims_[d].min && example[d] <= dims_[d].max;
+    fits = fits && example[d] >= dims_[d].min && example[d] <= dims_[d].max &&
+           example[d] % dims_[d].multiple == 0;
   fitted_.sizes.inputs = std::move(inputs);
   if (!fits) return std::move(fitted_);
   Graph made = concrete(fitted_, example);

@@ -17,32 +17,41 @@ struct Probe {
 // sum of products of dims, or by such a sum rounded down or limited. Traces that the fit did not use must agree with it.
 class SizeFit {
  public:
-  SizeFit(std::vector<Dim> dims, std::vector<bool> declared_min);
+  // What of a dim somebody asked for.
+  struct Declared {
+    bool min, multiple;
+  };
+  SizeFit(std::vector<Dim> dims, std::vector<Declared> declared);
 
   // The sizes for the next trace.
   const std::vector<int64_t>& next() const { return next_; }
   // Takes that trace. Returns whether another one is needed. Throws Error(TN_FAILED_PRECONDITION) with the op, if the function calls other
   // ops at other sizes or a number follows no formula.
   bool add(Traced traced);
-  // The function failed at these sizes. If they were only a check, the dim's range begins after them; otherwise this throws.
-  bool failed();
+  // The function failed at these sizes. If they were only a check, the dim's range begins after them; otherwise it may take only multiples of
+  // a divisor of the sizes of `example`, which is searched for once. Throws if there is none.
+  bool failed(std::span<const int64_t> example);
   // After the last trace: the graph, at the sizes of `example` if the dims allow them. `inputs`: Sizes::inputs.
   Graph take(std::vector<std::vector<int32_t>> inputs, std::span<const int64_t> example);
 
  private:
   bool advance();
   bool fit();
+  void find_lifted();
   bool separate(const Formulas& formulas, const Formulas::Ambiguous& of);
   void plan_checks();
   bool next_check();
   bool check(Traced traced);
   bool is_as_fitted(const Traced& traced) const;
   void begin_behind_check(const std::string& why);
+  bool search();
+  bool searched(bool fits);
 
   std::vector<Dim> dims_;
-  std::vector<bool> declared_min_;
+  std::vector<Declared> declared_;
   std::vector<Probe> probes_;
   Known constants_;
+  std::vector<uint32_t> lifted_;  // buffers of tensors from outside that follow the sizes
   // A check of the formulas: one dim is traced at this size, the others at their usual ones.
   struct Check {
     uint32_t dim;
@@ -52,6 +61,14 @@ class SizeFit {
   std::vector<Check> wanted_;  // sizes to fit as well, because the formulas do not hold there
   Check checked_{};
   std::vector<int64_t> next_;
+  // The multiples that the function takes: tried dim by dim, at sizes that nothing else divides, with the other dims as in the example.
+  struct Search {
+    std::vector<int64_t> example;
+    std::vector<int64_t> multiples;  // found so far; the last is on trial
+    std::string why;                 // what to refuse with if there are none
+  };
+  std::optional<Search> search_;
+  bool has_searched_ = false;
   bool checking_ = false;
   int extra_ = 0;
   Graph fitted_;

@@ -43,14 +43,20 @@ Size sum_of(std::vector<Size::Term> terms, int64_t rest) {
 
 }  // namespace
 
-Formulas::Formulas(size_t dims, const std::vector<std::vector<int64_t>>& probes)
-    : dims_(dims), probes_(probes.size()) {
-  for (uint32_t d = 0; d < dims; ++d) {
+Formulas::Formulas(const std::vector<Dim>& dims, const std::vector<std::vector<int64_t>>& probes)
+    : dims_(dims.size()), probes_(probes.size()) {
+  for (uint32_t d = 0; d < dims_; ++d) {
     Samples& values = values_.emplace_back();
     for (const auto& probe : probes) values.push_back(probe[d]);
     factors_.push_back(d);
   }
   make_products();
+  for (uint32_t d = 0; d < dims_; ++d) {
+    if (dims[d].multiple == 1) continue;
+    Samples values;
+    for (const int64_t size : values_[d]) values.push_back(size / dims[d].multiple);
+    keep({Size::Kind::Quotient, {{1, {d}}}, dims[d].multiple}, values, true);
+  }
 }
 
 // Products of up to kDegree factors, the simplest first.

@@ -14,8 +14,8 @@ using Samples = std::vector<int64_t>;
 
 class Formulas {
  public:
-  // `probes`: the sizes of the dims, by probe.
-  Formulas(size_t dims, const std::vector<std::vector<int64_t>>& probes);
+  // `probes`: the sizes of the dims, by probe. A dim of multiples divides without rest: the quotient is a factor from the start.
+  Formulas(const std::vector<Dim>& dims, const std::vector<std::vector<int64_t>>& probes);
 
   // Index among sizes() of a formula that gives these values, or nothing. `shape`: this is a tensor's size, of which other numbers are
   // likely to be products.

@@ -41,7 +41,7 @@ Sizes::Sizes(const Json& description) {
   const Json& sizes = description["sizes"];
   for (const Json& dim : sizes.at("dims"))
     dims_.push_back({dim.at("name").get<std::string>(), dim.at("min").get<int64_t>(),
-                     dim.at("max").get<int64_t>()});
+                     dim.at("max").get<int64_t>(), dim.at("multiple").get<int64_t>()});
   inputs_ = sizes.at("inputs").get<std::vector<std::vector<int32_t>>>();
   for (const Json& formula : sizes.at("formulas")) formulas_.push_back(formula);
   probe();
@@ -52,12 +52,13 @@ void Sizes::probe() {
     std::vector<int64_t> sizes;
     for (size_t d = 0; d < dims_.size(); ++d) {
       // Many nodes treat one element, and the maximum, specially.
-      const int64_t low = std::clamp<int64_t>(2, dims_[d].min, dims_[d].max),
-                    range = std::max<int64_t>(dims_[d].max - low, 1);
+      const int64_t by = dims_[d].multiple, least = dims_[d].min / by, most = dims_[d].max / by;
+      const int64_t low = std::clamp<int64_t>(2, least, most),
+                    range = std::max<int64_t>(most - low, 1);
       // Each dim takes the numbers in another order, so that none is a formula of the others.
       int64_t size = kUnusual.at((k * (2 * d + 1) + 5 * d) % kUnusual.size());
       for (int64_t tries = 0; tries < range; ++tries, ++size) {
-        const int64_t in_range = low + ((size - low) % range + range) % range;
+        const int64_t in_range = by * (low + ((size - low) % range + range) % range);
         if (std::ranges::find(sizes, in_range) != sizes.end() && tries + 1 < range) continue;
         sizes.push_back(in_range);
         break;

@@ -21,7 +21,7 @@ class Sizes {
  public:
   struct Dim {
     std::string name;
-    int64_t min = 1, max = 1;
+    int64_t min = 1, max = 1, multiple = 1;
   };
   // From a program's description; empty if no size varies.
   explicit Sizes(const Json& description);

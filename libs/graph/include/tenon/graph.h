@@ -21,7 +21,7 @@ typedef struct tn_program tn_program;
 /* A dimension of the inputs whose size each run chooses. A program's `name` lives as long as the program. */
 typedef struct tn_trace_dim {
   uint32_t struct_size;
-  uint32_t reserved;
+  uint32_t multiple; /* every size is a multiple of it; 0: found if the function fails at others */
   tn_str name;
   int64_t min; /* 0: at least 1, or 2 if the function calls other ops for a size of 1 */
   int64_t max; /* 0: no limit */

@@ -150,10 +150,11 @@ Program trace(TensorList like, Fn&& fn, Device device = {}) {
   return detail::end_trace(std::move(recording), results, device);
 }
 
-// A dimension of the inputs whose size each run chooses. 0: at least 1, no upper limit.
+// A dimension of the inputs whose size each run chooses. 0: at least 1, no upper limit, and the multiples that the function takes.
 struct Dim {
   std::string name;
   int64_t min = 0, max = 0;
+  uint32_t multiple = 0;
 };
 // By input: its dims, by dimension. Equal names are one size.
 using Dims = std::vector<std::map<uint32_t, Dim>>;
@@ -177,7 +178,8 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
       const auto known = std::ranges::find_if(declared, same);
       of[axis] = static_cast<int32_t>(known - declared.begin());
       if (known == declared.end())
-        declared.push_back({sizeof(tn_trace_dim), 0, detail::to_str(dim.name), dim.min, dim.max});
+        declared.push_back(
+            {sizeof(tn_trace_dim), dim.multiple, detail::to_str(dim.name), dim.min, dim.max});
     }
   }
   tn_trace* began = nullptr;
