@@ -467,3 +467,13 @@ def test_changed_files_give_errors_or_values_but_nothing_else():
             assert str(error).startswith('[torch.load]'), error
             refused += 1
     assert loaded > 100 and refused > 2000
+
+
+@pytest.mark.parametrize('damage', [lambda data: data[:-30], lambda data: data[:40], lambda data: b'\0' * 8 + data[8:],
+                                    lambda data: data.replace(b'\x80\x02', b'\x80\x7f', 1), lambda data: data[:-6] + b'\xff\xff\xff\x7f\0\0'])
+def test_errors_name_the_file(damage, tmp_path):
+    path = tmp_path / 'weights.pt'
+    ours.save({'a': ours.ones(3)}, path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(tenon.DataLossError, match=r'\[torch.load\] .*weights.pt: '):
+        ours.load(path)

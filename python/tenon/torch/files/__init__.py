@@ -50,7 +50,10 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
             if not head.startswith(b'PK') and (_is_safetensors(f) or head[8:] == b'{'):
                 places = Storages(None, map_location)
                 return {name: places.moved(x, 'cpu') for name, x in io.load(f).items()}
-            return load(file, map_location, encoding=encoding)
+            try:
+                return load(file, map_location, encoding=encoding)
+            except LoadError as error:
+                raise LoadError(str(error).replace('[torch.load] ', f'[torch.load] {os.fsdecode(f)}: ', 1)) from error.__cause__
     archive = Archive(f)
     return read_pickle(archive.read('data.pkl'), Storages(archive, map_location), encoding)
 

@@ -5,7 +5,7 @@ import zipfile
 from .errors import LoadError
 
 _ALIGN = 64
-_DAMAGE = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OverflowError, RuntimeError, UnicodeError, ValueError)
+_DAMAGE = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OSError, OverflowError, RuntimeError, UnicodeError, ValueError)
 _LARGE = 1 << 31  # larger records get 64-bit sizes
 
 
