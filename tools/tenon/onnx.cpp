@@ -5,6 +5,7 @@
 
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "tenon/graph.hpp"
 #include "values.hpp"
@@ -48,6 +49,21 @@ std::string type_of(const tn_onnx_port& port) {
   const std::string type =
       fmt::format("{}{}", name_of(static_cast<DType>(port.dtype)), shape_of(port));
   return port.kind == TN_ONNX_SEQUENCE ? fmt::format("sequence of {}", type) : type;
+}
+
+// A name that no input has is a slip.
+void check_names(const Model& model, const Sizes& sizes) {
+  std::set<std::string> open;
+  for (uint32_t i = 0; i < model.info().inputs; ++i) {
+    const tn_onnx_port port = model.input(i);
+    for (uint32_t d = 0; d < port.ndim; ++d)
+      if (port.shape[d] < 0 && port.symbols[d].size != 0) open.insert(text_of(port.symbols[d]));
+  }
+  for (const auto& [name, size] : sizes)
+    if (!open.contains(name))
+      throw UsageError(
+          fmt::format("--size: no size '{}'; the model leaves open: {}", name,
+                      open.empty() ? "none" : fmt::format("{}", fmt::join(open, ", "))));
 }
 
 // With the sizes of --size where the model leaves them open, otherwise 1.
@@ -152,6 +168,7 @@ int run(const po::variables_map& given) {
         "--run and --out go together: --run inputs.safetensors --out results.safetensors");
   const Model model = onnx::load(path);
   const Sizes sizes = sizes_of(given);
+  check_names(model, sizes);
   if (timed)
     return time_runs(
         path, inputs_of(model, sizes),

@@ -58,6 +58,9 @@ def test_wrong_command_lines_are_reported(folder):
     assert call(folder)[0] == 2
     assert call(folder, 'net.onnx', '--run', 'x')[0] == 2
     assert call(folder, 'net.onnx', '--size', 'batch')[0] == 2
+    code, _, err = call(folder, 'net.onnx', '--size', 'batsh=3')
+    assert code == 2
+    assert "no size 'batsh'" in err
     assert call(folder, 'missing.onnx')[0] == 3
     (folder / 'broken.onnx').write_bytes(b'\x0f')
     code, _, err = call(folder, 'broken.onnx')
