@@ -29,6 +29,12 @@ Tensor gather_elements(const Call& call) {
   return x.gather(axis, from_front(call.x(1), x.shape(axis)));
 }
 
+// 0, 1, … n - 1, where the other operands are. A trace records it, so n may vary.
+Tensor counted(int64_t n, const Tensor& like) {
+  const Tensor made = arange(0, n, 1, DType::I64);
+  return traced(Value(like)) ? made : made.to(like.device());
+}
+
 // Splits positions (…, k) into one tensor per coordinate, after `batch` dimensions that count up.
 std::vector<Tensor> coordinates(const Tensor& x, const Tensor& index, int64_t batch) {
   std::vector<Tensor> list;
@@ -36,9 +42,7 @@ std::vector<Tensor> coordinates(const Tensor& x, const Tensor& index, int64_t ba
   for (int64_t d = 0; d < batch; ++d) {
     Ints sizes(static_cast<size_t>(rank), 1);
     sizes[static_cast<size_t>(d)] = x.shape(d);
-    Ints counted(static_cast<size_t>(x.shape(d)));
-    for (size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<int64_t>(i);
-    list.push_back(host(counted, sizes, DType::I64, x.device()));
+    list.push_back(counted(x.shape(d), x).reshape(sizes));
   }
   for (int64_t k = 0; k < index.shape(rank); ++k)
     list.push_back(from_front(index.select(rank, k), x.shape(batch + k)));
@@ -64,37 +68,10 @@ Combine combine_of(const Call& call) {
   call.fail("reduction " + name);
 }
 
-// Combines updates into x at the row-major positions in `places`, one after the other on the host.
-Tensor combined(const Tensor& x, const Tensor& places, const Tensor& updates, Combine combine) {
-  Tensor made = x.cpu().contiguous().clone();
-  const std::vector<int64_t> at = places.cpu().contiguous().to_vector<int64_t>();
-  const Tensor given = updates.cpu().contiguous();
-  visit(x.dtype(), [&]<class T>(T) {
-    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
-      T* const to = made.data<T>();
-      const T* const from = given.data<T>();
-      for (size_t i = 0; i < at.size(); ++i) {
-        T& place = to[at[i]];
-        const T value = from[i];
-        if (combine == Combine::Mul)
-          place = static_cast<T>(place * value);
-        else if (combine == Combine::Add)
-          place = static_cast<T>(place + value);
-        else
-          place = combine == Combine::Max ? std::max(place, value) : std::min(place, value);
-      }
-    } else {
-      throw Error(TN_UNIMPLEMENTED, "a reduction of " + std::string(name_of(x.dtype())));
-    }
-  });
-  return made.to(x.device());
-}
-
-// The row-major position of each element of x, in x's shape.
-Tensor positions_of(const Tensor& x) {
-  Ints counted(static_cast<size_t>(x.numel()));
-  for (size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<int64_t>(i);
-  return tensor(counted, x.shape());
+std::string_view reduce_of(Combine combine) {
+  if (combine == Combine::Add) return "sum";
+  if (combine == Combine::Mul) return "prod";
+  return combine == Combine::Max ? "amax" : "amin";
 }
 
 Tensor scatter_elements(const Call& call) {
@@ -104,11 +81,7 @@ Tensor scatter_elements(const Call& call) {
   const Combine combine = combine_of(call);
   if (combine == Combine::Replace) return scatter(x, axis, index, updates);
   if (combine == Combine::Add) return scatter_add(x, axis, index, updates);
-  // Positions along the axis come from the index, those along other dimensions from the update's own place.
-  Tensor places = positions_of(x);
-  for (int64_t d = 0; d < x.ndim(); ++d)
-    if (d != axis) places = places.narrow(d, 0, index.shape(d));
-  return combined(x, places.gather(axis, index.cpu()), updates, combine);
+  return scatter_reduce(x, axis, index, updates, reduce_of(combine));
 }
 
 Tensor scatter_nd(const Call& call) {
@@ -117,9 +90,10 @@ Tensor scatter_nd(const Call& call) {
   const Combine combine = combine_of(call);
   if (combine == Combine::Replace || combine == Combine::Add)
     return index_put(x, list, updates, combine == Combine::Add);
-  std::vector<Tensor> on_host;
-  for (const Tensor& one : list) on_host.push_back(one.cpu());
-  return combined(x, index(positions_of(x), on_host), updates, combine);
+  const Tensor places = counted(x.numel(), x).reshape(x.shape());
+  const Tensor at = index(places, list).reshape({-1});
+  return scatter_reduce(x.reshape({-1}), 0, at, updates.reshape({-1}), reduce_of(combine))
+      .reshape(x.shape());
 }
 
 Tensor one_hot_of(const Call& call) {

@@ -10,6 +10,14 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
+// Whether the pooling ops pad like these windows, which they then do at any size of the input.
+bool is_plain(const Windows& windows) {
+  bool plain = windows.symmetric();
+  for (size_t d = 0; d < windows.rank(); ++d)
+    plain = plain && windows.begin[d] >= 0 && 2 * windows.begin[d] <= windows.kernel[d];
+  return plain;
+}
+
 // The padding behind that completes the last window.
 Ints behind(const Windows& windows, const Tensor& x, bool ceil) {
   Ints made;
@@ -43,10 +51,8 @@ Tensor sums(const Tensor& x, const Windows& windows) {
 Tensor average_pool_of(const Call& call, const Tensor& x) {
   const Windows windows = windows_of(call, x, {});
   const bool ceil = call.flag("ceil_mode"), counts_pads = call.flag("count_include_pad");
-  bool plain = windows.symmetric() && !ceil && windows.dilation == Ints(windows.rank(), 1);
-  for (size_t d = 0; d < windows.rank(); ++d)
-    plain = plain && 2 * windows.begin[d] <= windows.kernel[d];
-  if (plain) return avg_pool(x, windows.kernel, windows.stride, windows.begin, false, counts_pads);
+  if (is_plain(windows) && windows.dilation == Ints(windows.rank(), 1))
+    return avg_pool(x, windows.kernel, windows.stride, windows.begin, ceil, counts_pads);
   const Ints end = behind(windows, x, ceil), none(windows.rank(), 0);
   // The number of elements in each window. Padding counts if the node says so; what only completes the last window never does.
   Ints sizes = {1, 1}, beyond;
@@ -101,7 +107,11 @@ Tensor unpadded(const Tensor& indices, const Tensor& x, const Tensor& padded,
 Results max_pool_of(const Call& call) {
   const Tensor x = call.x(0);
   const Windows windows = windows_of(call, x, {});
-  const Ints end = behind(windows, x, call.flag("ceil_mode"));
+  const bool ceil = call.flag("ceil_mode");
+  if (is_plain(windows) && !call.wants(1))
+    return max_pool(x, windows.kernel, windows.stride, windows.begin, windows.dilation, ceil)
+        .values;
+  const Ints end = behind(windows, x, ceil);
   // As much padding behind as in front gives the same windows if none more fits.
   bool plain = !call.wants(1);
   for (size_t d = 0; d < windows.rank(); ++d) {

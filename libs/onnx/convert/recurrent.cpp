@@ -107,30 +107,40 @@ State lstm_step(const Call& call, const Layer& layer, const Tensor& x, const Sta
   return {o * layer.f[2](c), c};
 }
 
-// Runs one direction over (T, N, in). Steps beyond a sequence's length keep the state and give 0.
+// Runs one direction over (T, N, in). Steps beyond a sequence's length keep the state and give 0. A program holds the steps once, so it
+// takes any number of them.
 struct Ran {
   Tensor ys, h, c;
 };
 Ran run(const Call& call, const Layer& layer, const Tensor& x, bool backward, const Tensor& lengths,
         Step step) {
   const int64_t steps = x.shape(0);
-  const Tensor inputs = matmul(x, layer.w.t()) + layer.wb;
-  State state{layer.h, layer.c};
-  std::vector<Tensor> ys(static_cast<size_t>(steps));
-  for (int64_t i = 0; i < steps; ++i) {
-    const int64_t t = backward ? steps - 1 - i : i;
-    State next = step(call, layer, inputs.select(0, t), state);
+  if (steps == 0)
+    return {zeros({0, x.shape(1), layer.hidden}, x.dtype(), x.device()), layer.h, layer.c};
+  const auto turned = [&](const Tensor& of) { return backward ? of.flip({0}) : of; };
+  std::vector<Tensor> state = {layer.h}, slices = {turned(matmul(x, layer.w.t()) + layer.wb)};
+  if (layer.c.defined()) state.push_back(layer.c);
+  if (lengths.defined()) {
+    const Tensor counted = arange(0, steps, 1, DType::I64);
+    slices.push_back(turned(traced(Value(x)) ? counted : counted.to(x.device())));
+  }
+  const auto body = [&](std::span<const Tensor> in) {
+    const State before{in[0], layer.c.defined() ? in[1] : Tensor()};
+    State next = step(call, layer, in[state.size()], before);
     Tensor y = next.h;
     if (lengths.defined()) {
-      const Tensor inside = greater(lengths, t).unsqueeze(1);
+      const Tensor inside = greater(lengths, in.back()).unsqueeze(1);
       y = where(inside, next.h, zeros_like(next.h));
-      next.h = where(inside, next.h, state.h);
-      if (next.c.defined()) next.c = where(inside, next.c, state.c);
+      next.h = where(inside, next.h, before.h);
+      if (next.c.defined()) next.c = where(inside, next.c, before.c);
     }
-    ys[static_cast<size_t>(t)] = y;
-    state = next;
-  }
-  return {stack(ys, 0), state.h, state.c};
+    std::vector<Tensor> made = {next.h};
+    if (next.c.defined()) made.push_back(next.c);
+    made.push_back(y);
+    return made;
+  };
+  const std::vector<Tensor> made = graph::scan(body, state, slices);
+  return {turned(made.back()), made[0], layer.c.defined() ? made[1] : Tensor()};
 }
 
 // Whether the lstm op covers this LSTM: standard activations, all steps of all sequences, no extras.

@@ -1,5 +1,6 @@
-// Resize and Upsample, one dimension after the other, each as a weighted sum of a few gathers.
+// Resize and Upsample: one op where it does the same, else one dimension after the other, each as a weighted sum of a few gathers.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -128,7 +129,33 @@ Tensor inside(const Axis& axis, const Options& options) {
   return host(found);
 }
 
+// The mode of the op that resizes all spatial dimensions at once and at any size; "" if the node asks for something else.
+std::string mode_at_once(const Tensor& x, const std::vector<Axis>& axes, const Options& options) {
+  const std::string& from = options.coordinates;
+  bool same =
+      axes.size() >= 3 && is_floating(x.dtype()) && !options.antialias && !options.exclude_outside;
+  for (size_t d = 0; d < axes.size() && same; ++d) {
+    const bool whole =
+        static_cast<double>(axes[d].out) == axes[d].scale * static_cast<double>(axes[d].in);
+    const bool spatial = d >= 2 && whole && axes[d].in > 0 && axes[d].out > 0 &&
+                         (from != "pytorch_half_pixel" || axes[d].out > 1);
+    same = d < 2 ? axes[d].scale == 1 : spatial;
+  }
+  if (!same) return "";
+  if (options.mode == "nearest")
+    return from == "asymmetric" && options.nearest == "floor" ? "nearest" : "";
+  if (from != "half_pixel" && from != "pytorch_half_pixel" && from != "align_corners") return "";
+  if (options.mode == "cubic") return axes.size() == 4 && options.cubic == -0.75 ? "bicubic" : "";
+  constexpr std::array<const char*, 3> kLinear = {"linear", "bilinear", "trilinear"};
+  return axes.size() <= 5 ? kLinear[axes.size() - 3] : "";
+}
+
 Tensor resize(const Tensor& given, const std::vector<Axis>& axes, const Options& options) {
+  if (const std::string mode = mode_at_once(given, axes, options); !mode.empty()) {
+    Ints sizes;
+    for (size_t d = 2; d < axes.size(); ++d) sizes.push_back(axes[d].out);
+    return interpolate(given, sizes, mode, options.coordinates == "align_corners");
+  }
   Tensor x = given;
   for (size_t d = 0; d < axes.size(); ++d) {
     const bool same = axes[d].in == axes[d].out && axes[d].scale == 1 &&

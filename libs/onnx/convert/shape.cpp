@@ -169,7 +169,19 @@ Tensor padded(const Tensor& x, const Ints& begins, const Ints& ends, const std::
   throw Error(TN_INVALID_ARGUMENT, "mode " + mode);
 }
 
-// Modes other than constant pad one dimension at a time, by index: the op supports them for some ranks only.
+// Whether the op pads like this: not by less than nothing, nor further than the elements reach.
+bool pads_at_once(const Tensor& x, const Ints& begins, const Ints& ends, const std::string& mode) {
+  bool fits = true;
+  for (size_t d = 0; d < begins.size(); ++d) {
+    const int64_t size = x.shape()[d], most = std::max(begins[d], ends[d]);
+    fits = fits && std::min(begins[d], ends[d]) >= 0;
+    if (most > 0)
+      fits = fits && size > 0 && (mode == "edge" || most <= size - (mode == "reflect" ? 1 : 0));
+  }
+  return fits;
+}
+
+// Other paddings of modes other than constant go one dimension at a time, by index.
 Tensor padded_by_index(const Tensor& x, int64_t axis, int64_t before, int64_t after,
                        const std::string& mode) {
   const int64_t size = x.shape(axis);
@@ -210,6 +222,9 @@ Tensor pad_of(const Call& call) {
   }
   if (mode == "constant") return padded(x, begins, ends, mode, value);
   if (mode != "edge" && mode != "wrap" && mode != "reflect") call.fail("mode " + mode);
+  // A program may be of any size, at which other ops would not do.
+  if (pads_at_once(x, begins, ends, mode) || (mode == "reflect" && traced(Value(x))))
+    return padded(x, begins, ends, mode, value);
   for (size_t d = 0; d < rank; ++d) {
     const auto axis = static_cast<int64_t>(d);
     const int64_t low = std::max<int64_t>(0, -begins[d]), high = std::max<int64_t>(0, -ends[d]);

@@ -1,5 +1,7 @@
 // Joining, indexing, padding, and tensors made from one number.
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "export/table.hpp"
 #include "model/files.hpp"
@@ -20,8 +22,17 @@ void gather(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("GatherElements", {out.input(call, "x"), out.input(call, "index")},
                           {{"axis", call.integer("dim")}}));
 }
+std::string reduction_of(const RecordedCall& call) {
+  if (call.op == "scatter") return "none";
+  if (call.op == "scatter_add") return "add";
+  const std::string reduce = call.text("reduce");
+  if (reduce == "mean" || !call.flag("include_self"))
+    throw Error(TN_UNIMPLEMENTED,
+                "[onnx.export] scatter_reduce of means, or without the entries of x");
+  return reduce == "sum" ? "add" : reduce == "prod" ? "mul" : reduce == "amax" ? "max" : "min";
+}
 void scatter(Emitter& out, const RecordedCall& call) {
-  const std::string reduction = call.op == "scatter_add" ? "add" : "none";
+  const std::string reduction = reduction_of(call);
   out.give(call, out.node("ScatterElements",
                           {out.input(call, "x"), out.input(call, "index"),
                            out.operand(call, "src", call.view("x").dtype)},
@@ -90,30 +101,96 @@ void embedding_bag(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("Where", {any, found, out.number(0, dtype)}));
 }
 
-// One index anywhere, or several for the first dimensions.
-void index(Emitter& out, const RecordedCall& call) {
-  const auto indices = call.views("indices");
+// The indices of `index` and `index_put`, and the dimension that the first is for.
+struct Indices {
   Names given;
-  int64_t first = -1;
-  size_t rank = 0;
+  size_t first = 0;
+  Ints common;  // the shape that they broadcast to
+
+  // The indices as positions, (…, number of indices).
+  std::string positions(Emitter& out) const {
+    Names parts;
+    for (const std::string& one : given)
+      parts.push_back(
+          out.node("Unsqueeze", {out.node("Expand", {one, out.ints(common)}), out.ints({-1})}));
+    return out.node("Concat", parts, {{"axis", int64_t{-1}}});
+  }
+};
+Indices indices_of(Emitter& out, const RecordedCall& call) {
+  const auto indices = call.views("indices");
+  Indices made;
   for (size_t d = 0; d < indices.size(); ++d) {
     if (!indices[d]) continue;
-    if (first < 0) first = static_cast<int64_t>(d);
-    if (static_cast<int64_t>(d) != first + static_cast<int64_t>(given.size()))
+    if (made.given.empty()) made.first = d;
+    if (d != made.first + made.given.size())
       throw Error(TN_UNIMPLEMENTED, "[onnx.export] indices that are not side by side");
-    given.push_back(out.value(*indices[d]));
-    rank = std::max(rank, indices[d]->shape.size());
+    made.given.push_back(out.value(*indices[d]));
+    const auto& shape = indices[d]->shape;
+    if (shape.size() > made.common.size())
+      made.common.insert(made.common.begin(), shape.size() - made.common.size(), 1);
+    for (size_t k = 1; k <= shape.size(); ++k) {
+      int64_t& size = made.common[made.common.size() - k];
+      if (size == 1) size = shape[shape.size() - k];
+    }
   }
+  return made;
+}
+
+// One index anywhere, or several for the first dimensions.
+void index(Emitter& out, const RecordedCall& call) {
+  const Indices of = indices_of(out, call);
   const std::string x = out.input(call, "x");
-  if (given.size() == 1)
-    return out.give(call, out.node("Gather", {x, given[0]}, {{"axis", first}}));
-  if (first != 0)
+  if (of.given.size() == 1)
+    return out.give(
+        call, out.node("Gather", {x, of.given[0]}, {{"axis", static_cast<int64_t>(of.first)}}));
+  if (of.first != 0)
     throw Error(TN_UNIMPLEMENTED, "[onnx.export] several indices behind the first dimension");
-  const Ints common(call.results[0].shape.begin(),
-                    call.results[0].shape.begin() + static_cast<std::ptrdiff_t>(rank));
-  for (std::string& one : given)
-    one = out.node("Unsqueeze", {out.node("Expand", {one, out.ints(common)}), out.ints({-1})});
-  out.give(call, out.node("GatherND", {x, out.node("Concat", given, {{"axis", int64_t{-1}}})}));
+  out.give(call, out.node("GatherND", {x, of.positions(out)}));
+}
+
+// 0, 1, … with `count` of them from `from` on moved to the front, or those at the front moved there.
+Ints order(size_t rank, size_t from, size_t count, bool to_front) {
+  Ints made(rank);
+  std::iota(made.begin(), made.end(), 0);
+  const auto at = made.begin() + static_cast<std::ptrdiff_t>(to_front ? from : count);
+  std::rotate(made.begin(), at, made.begin() + static_cast<std::ptrdiff_t>(from + count));
+  return made;
+}
+
+// ScatterND writes at the first dimensions, so the ones that are indexed go there and back.
+void index_put(Emitter& out, const RecordedCall& call) {
+  const Indices of = indices_of(out, call);
+  const RecordedView view = call.view("x");
+  const size_t count = of.given.size(), rank = of.common.size();
+  Ints shape(view.shape.begin(), view.shape.begin() + static_cast<std::ptrdiff_t>(of.first));
+  shape.insert(shape.end(), of.common.begin(), of.common.end());
+  shape.insert(shape.end(), view.shape.begin() + static_cast<std::ptrdiff_t>(of.first + count),
+               view.shape.end());
+  std::string x = out.value(view), values = out.operand(call, "values", view.dtype);
+  values = out.node("Expand", {values, out.ints(shape)});
+  if (of.first != 0) {
+    x = out.node("Transpose", {x}, {{"perm", order(view.shape.size(), of.first, count, true)}});
+    values = out.node("Transpose", {values}, {{"perm", order(shape.size(), of.first, rank, true)}});
+  }
+  const std::string reduction = call.flag("accumulate") ? "add" : "none";
+  std::string made =
+      out.node("ScatterND", {x, of.positions(out), values}, {{"reduction", reduction}});
+  if (of.first != 0)
+    made =
+        out.node("Transpose", {made}, {{"perm", order(view.shape.size(), of.first, count, false)}});
+  out.give(call, made);
+}
+
+// Opset 20 renamed the modes; the default stayed the same.
+void grid_sample(Emitter& out, const RecordedCall& call) {
+  const std::string mode = call.text("mode");
+  if (mode == "bicubic" || call.view("x").shape.size() != 4)
+    throw Error(TN_UNIMPLEMENTED, "[onnx.export] grid_sample of volumes, or bicubic");
+  Attributes attributes = {{"padding_mode", call.text("padding_mode")},
+                           {"align_corners", static_cast<int64_t>(call.flag("align_corners"))}};
+  if (mode != "bilinear") attributes.emplace_back("mode", mode);
+  out.give(call,
+           out.node("GridSample", {out.input(call, "x"), out.input(call, "grid")}, attributes));
 }
 
 // Pad's mode "wrap" is missing from opset 18, so each dimension is gathered by indices.
@@ -201,12 +278,14 @@ void arange_of(Emitter& out, const RecordedCall& call) {
 void add_moves(std::map<std::string, Emit>& table) {
   table["concat"] = concat;
   table["gather"] = gather;
-  table["scatter"] = table["scatter_add"] = scatter;
+  table["scatter"] = table["scatter_add"] = table["scatter_reduce"] = scatter;
   table["index_add"] = index_add;
   table["index_select"] = index_select;
   table["embedding"] = embedding;
   table["embedding_bag"] = embedding_bag;
   table["index"] = index;
+  table["index_put"] = index_put;
+  table["grid_sample"] = grid_sample;
   table["pad"] = pad;
   table["roll"] = roll;
   table["tril"] = table["triu"] = triangle;

@@ -78,6 +78,13 @@ CASES = {
     'concat': (lambda a: (tenon.concat([a, a.transpose(0, 1).transpose(0, 1)], 1), tenon.stack([a, a], 1)), (x(),)),
     'repeat': (lambda a: tenon.tile(a, (2, 1)), (x(),)),
     'gather': (lambda a, n: (a.gather(0, n), tenon.scatter(a, 0, n, a), tenon.scatter_add(a, 0, n, a)), (x(2, 3), tenon.tensor([[0, 1, 0], [1, 0, 1]]))),
+    'scatter_reduce': (lambda a, n: tuple(tenon.scatter_reduce(a, 0, n, a * 2, how) for how in ('sum', 'prod', 'amax', 'amin')),
+                       (x(2, 3), tenon.tensor([[0, 1, 0], [1, 1, 1]]))),
+    'index_put': (lambda a, n, m: (tenon.index_put(a, [n], tenon.tensor(5.0)), tenon.index_put(a, [n, m], a[:2, 0]), tenon.index_put(a, [n.reshape(2, 1), m], a[0, :2], True),
+                                   tenon.index_put(a, [None, n, m], a[0, 0, :2] * 2), tenon.index_put(a, [None, None, m], tenon.ones(2), True)),
+                  (x(3, 4, 4), tenon.tensor([2, 0]), tenon.tensor([1, -1]))),
+    'grid_sample': (lambda a, g: tuple(tenon.grid_sample(a, g, mode, pads, corners) for mode, pads, corners in
+                                       [('bilinear', 'zeros', False), ('nearest', 'border', True), ('bilinear', 'reflection', False)]), (x(1, 2, 4, 5), x(1, 3, 3, 2, low=-1.3, high=1.3))),
     'index_add': (lambda a, n: tenon.index_add(a, 0, n, a), (x(2, 3), tenon.tensor([1, 0]))),
     'select': (lambda a, n: (a.index_select(1, n), a[n], a[:, n], a[n, n]), (x(3, 3, 2), i(2, 0))),
     'pad': (lambda a: (tenon.pad(a, (1, 2)), tenon.pad(a, (1, 0, 2, 1), value=3.0), tenon.pad(a, (1, 1), mode='reflect'), tenon.pad(a, (1, 1), mode='replicate')), (x(1, 3, 4),)),

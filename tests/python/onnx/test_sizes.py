@@ -110,6 +110,78 @@ def test_sizes_have_their_names(tmp_path):
     assert shapes == [['batch', 'length'], ['batch', 'length'], ['batch', 'length'], ['batch'], [None, 'length']]
 
 
+def of_nodes(nodes, inputs, results, path, **constants):
+    """A model of these nodes, in opset 18."""
+    ports = [[onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in each.items()] for each in (inputs, results)]
+    held = [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, 'g', *ports, held), opset_imports=[onnx.helper.make_opsetid('', 18)], ir_version=8), path)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+
+
+def n(op, inputs, outputs, **attributes):
+    return onnx.helper.make_node(op, inputs.split(' '), outputs.split(' '), **attributes)
+
+
+HALF = np.array([1, 1, 2, 2], 'f4')
+PADS = np.array([0, 0, 1, 2, 0, 0, 2, 1])
+RNG = np.random.default_rng(0)
+RECURRENT = {'w': RNG.normal(size=(2, 12, 4)).astype('f4'), 'r': RNG.normal(size=(2, 12, 4)).astype('f4') / 4, 'b': RNG.normal(size=(2, 24)).astype('f4')}
+SHAPE = [n('Shape', 'x', 's'), n('Cast', 's', 'f', to=1)]
+# Nodes over x (2, 4, h, w), and their constants. What they compute from sizes, a program computes in each run.
+OF_ANY_SIZE = {
+    'pool that rounds up': ([n('MaxPool', 'x', 'p', kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
+                             n('AveragePool', 'x', 'q', kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, pads=[1, 1, 1, 1]),
+                             n('ReduceSum', 'q', 'u', keepdims=1), n('Add', 'p u', 'y')], {}),
+    **{f'resize {mode} {how}': ([n('Resize', 'x  scales', 'y', mode=mode, coordinate_transformation_mode=how, **more)], {'scales': HALF})
+       for mode, how, more in [('nearest', 'asymmetric', {'nearest_mode': 'floor'}), ('linear', 'half_pixel', {}), ('linear', 'pytorch_half_pixel', {}),
+                               ('linear', 'align_corners', {}), ('cubic', 'half_pixel', {}), ('cubic', 'align_corners', {})]},
+    'reflected': ([n('Pad', 'x pads', 'y', mode='reflect')], {'pads': PADS}),
+    'repeated edge': ([n('Pad', 'x pads', 'y', mode='edge')], {'pads': PADS}),
+    'sizes as numbers': ([*SHAPE, n('Mul', 'x f', 'y')], {}),
+    'gather by batch': ([n('TopK', 'x two', 'v i', axis=3), n('GatherND', 'x i', 'g', batch_dims=3), n('Squeeze', 'v last', 'q'), n('Mul', 'g q', 'y')],
+                        {'two': np.array([1]), 'last': np.array([3])}),
+}
+
+
+@pytest.mark.parametrize('name', OF_ANY_SIZE)
+def test_nodes_of_any_size(name, tmp_path):
+    nodes, constants = OF_ANY_SIZE[name]
+    peer = of_nodes(nodes, {'x': [2, 4, 'h', 4 if name == 'sizes as numbers' else 'w']}, {'y': None}, tmp_path / 'm.onnx', **constants)
+    model = tenon.onnx.load(tmp_path / 'm.onnx')
+    dims = {0: {axis: size for axis, size in enumerate(model.inputs[0][2]) if isinstance(size, str)}}
+    program = tenon.graph.trace(model, made(2, 4, 6, 4), dynamic=dims)
+    for sizes in (6, 4), (5, 9), (17, 30):
+        x = made(2, 4, sizes[0], 4 if len(dims[0]) == 1 else sizes[1])
+        wanted, = peer.run(None, {'x': x.numpy()})
+        for run in model, program:
+            np.testing.assert_allclose(run(x).numpy(), wanted, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize('gates', [1, 3])
+@pytest.mark.parametrize('lengths', [False, True])
+def test_recurrent_layers_of_any_length(gates, lengths, tmp_path):
+    op, weights = 'GRU' if gates == 3 else 'RNN', {'w': RECURRENT['w'][:, :4 * gates], 'r': RECURRENT['r'][:, :4 * gates], 'b': RECURRENT['b'][:, :8 * gates]}
+    nodes = [n('Cast', 'l', 'steps', to=6), n(op, 'x w r b steps' if lengths else 'x w r b', 'y h', hidden_size=4, direction='bidirectional')]
+    peer = of_nodes(nodes, {'x': ['t', 2, 4], 'l': [2]}, {'y': None, 'h': None}, tmp_path / 'm.onnx', **weights)
+    model = tenon.onnx.load(tmp_path / 'm.onnx')
+    program = tenon.graph.trace(model, made(5, 2, 4), tenon.tensor([5.0, 2.0]), dynamic={0: {0: 't'}})
+    assert str(program).count('scan(') == 2
+    for steps in 1, 3, 40:
+        x, each = made(steps, 2, 4), tenon.tensor([float(steps), 1.0])
+        wanted = peer.run(None, {'x': x.numpy(), 'l': each.numpy()})
+        for run in model, program:
+            for one, other in zip(run(x, each), wanted, strict=True):
+                np.testing.assert_allclose(one.numpy(), other, rtol=1e-5, atol=1e-5)
+
+
+def test_multiples_of_a_size(tmp_path):
+    tenon.manual_seed(0)
+    net = nn.Sequential(nn.PixelUnshuffle(2), nn.Conv2d(4, 4, 3, padding=1), nn.PixelShuffle(2))
+    check(net.eval(), [[(1, 1, 4, 6)], [(2, 1, 10, 2)]], {0: {0: 'batch', 2: 'h', 3: 'w'}}, tmp_path / 'm.onnx')
+
+
 REFUSED = {
     'adaptive_avg_pool': lambda a: nn.AdaptiveAvgPool2d(2)(a),
     'pad': lambda a: nn.CircularPad2d(1)(a),
