@@ -265,42 +265,66 @@ bool SizeFit::failed(std::span<const int64_t> example) {
   return next_check();
 }
 
-// The next trial, of the next dim.
+// The next trial, of the next dim; after the last dim, the first probe of what was found.
 bool SizeFit::search() {
-  std::vector<int64_t>& found = search_->multiples;
-  for (; found.size() < dims_.size(); found.push_back(0)) {
+  std::vector<Dim>& found = search_->found;
+  while (found.size() < dims_.size()) {
     const size_t d = found.size();
-    const int64_t size = trial_size(dims_[d], dims_[d].multiple, search_->example[d]);
-    if (declared_[d].multiple || size == 0) continue;
+    found.push_back(dims_[d]);
+    search_->fails = search_->fits = 0;
     next_ = search_->example;
-    next_[d] = size;
-    found.push_back(1);
-    return true;
+    next_[d] = trial_size(dims_[d], dims_[d].multiple, search_->example[d]);
+    if (!declared_[d].multiple && next_[d] != 0) return true;
+    if (search_least()) return true;
   }
-  if (std::ranges::none_of(found, [](int64_t one) { return one > 1; })) refuse(search_->why);
-  for (size_t d = 0; d < dims_.size(); ++d) {
-    dims_[d].multiple = std::max(dims_[d].multiple, found[d]);
-    round_range(dims_[d]);
-  }
+  const auto same = [](const Dim& a, const Dim& b) {
+    return a.multiple == b.multiple && a.min == b.min;
+  };
+  if (std::ranges::equal(found, dims_, same)) refuse(search_->why);
+  dims_ = std::move(found);
   search_.reset();
   probes_.clear();
   return advance();
 }
 
-// Takes the outcome of a trial. After a failure it tries the next larger divisor of the example's size.
+// The next trial of the dim's least size, between one that fails and one that fits. False if none is left.
+bool SizeFit::search_least() {
+  Dim& dim = search_->found.back();
+  const size_t d = search_->found.size() - 1;
+  const int64_t by = dim.multiple, size = search_->example[d], first = probe_size(dim, 0);
+  if (search_->fits == 0) {
+    if (declared_[d].min || first >= size || size % by != 0) return false;
+    search_->fits = size;
+    next_[d] = first;
+    return true;
+  }
+  if (search_->fails == 0) return false;  // the first probe fits
+  const int64_t middle = (search_->fails / by + search_->fits / by) / 2 * by;
+  next_[d] = middle;
+  if (middle > search_->fails) return true;
+  dim.min = search_->fits;
+  return false;
+}
+
+// Takes the outcome of a trial. After a failure it tries the next larger divisor of the example's size, or half the way to a size that fits.
 bool SizeFit::searched(bool fits) {
-  int64_t& multiple = search_->multiples.back();
-  const size_t d = search_->multiples.size() - 1;
+  Dim& dim = search_->found.back();
+  const size_t d = search_->found.size() - 1;
   const int64_t size = search_->example[d];
-  for (int64_t by = multiple + 1; !fits && by <= std::min<int64_t>(size, kMostMultiple); ++by) {
+  if (search_->fits != 0) {
+    (fits ? search_->fits : search_->fails) = next_[d];
+    return search_least() || search();
+  }
+  for (int64_t by = dim.multiple + 1; !fits && by <= std::min(size, kMostMultiple); ++by) {
     if (size % by != 0) continue;
-    next_[d] = trial_size(dims_[d], by, size);
+    next_[d] = trial_size(dim, by, size);
     if (next_[d] == 0) break;
-    multiple = by;
+    dim.multiple = by;
     return true;
   }
   if (!fits) refuse(search_->why);
-  return search();
+  round_range(dim);
+  return search_least() || search();
 }
 
 // The dim begins with the next size, unless somebody asked for this one.

@@ -28,8 +28,8 @@ class SizeFit {
   // Takes that trace. Returns whether another one is needed. Throws Error(TN_FAILED_PRECONDITION) with the op, if the function calls other
   // ops at other sizes or a number follows no formula.
   bool add(Traced traced);
-  // The function failed at these sizes. If they were only a check, the dim's range begins after them; otherwise it may take only multiples of
-  // a divisor of the sizes of `example`, which is searched for once. Throws if there is none.
+  // The function failed at these sizes. If they were only a check, the dim's range begins after them; otherwise it may take only
+  // larger sizes, or multiples of a divisor of the sizes of `example`: these are searched for once. Throws if there is none.
   bool failed(std::span<const int64_t> example);
   // After the last trace: the graph, at the sizes of `example` if the dims allow them. `inputs`: Sizes::inputs.
   Graph take(std::vector<std::vector<int32_t>> inputs, std::span<const int64_t> example);
@@ -45,6 +45,7 @@ class SizeFit {
   bool is_as_fitted(const Traced& traced) const;
   void begin_behind_check(const std::string& why);
   bool search();
+  bool search_least();
   bool searched(bool fits);
 
   std::vector<Dim> dims_;
@@ -61,11 +62,14 @@ class SizeFit {
   std::vector<Check> wanted_;  // sizes to fit as well, because the formulas do not hold there
   Check checked_{};
   std::vector<int64_t> next_;
-  // The multiples that the function takes: tried dim by dim, at sizes that nothing else divides, with the other dims as in the example.
+  // The sizes that the function takes, dim by dim, with the other dims as in the example: first their multiple, at sizes that nothing else
+  // divides, then the least.
   struct Search {
     std::vector<int64_t> example;
-    std::vector<int64_t> multiples;  // found so far; the last is on trial
-    std::string why;                 // what to refuse with if there are none
+    std::vector<Dim> found;  // so far; the last is on trial
+    std::string why;         // what to refuse with if nothing is found
+    int64_t fails = 0,
+            fits = 0;  // while the least is sought: the greatest and the least known of each
   };
   std::optional<Search> search_;
   bool has_searched_ = false;

@@ -183,6 +183,19 @@ def test_a_size_may_have_to_be_a_multiple(tmp_path):
         loaded(tenon.randn(1, 2, 6, 2))
 
 
+def test_small_sizes_may_not_do():
+    net = nn.Sequential(*[part for _ in range(4) for part in (nn.Conv1d(1, 1, 3), nn.MaxPool1d(2))], nn.Conv1d(1, 2, 3))
+    program = tenon.graph.trace(net.eval(), tenon.randn(2, 1, 200), dynamic={0: {0: 'batch', 2: 'length'}})
+    assert program.dims == [Dim('batch', 1), Dim('length', 78)]
+    program.exact = True
+    for shape in (1, 1, 78), (3, 1, 81), (2, 1, 1000):
+        x = tenon.randn(shape)
+        with tenon.no_grad():
+            assert same(program(x), net(x))
+    with pytest.raises(tenon.Error):
+        net(tenon.randn(1, 1, 77))
+
+
 def test_a_multiple_may_be_declared():
     dims = {0: {0: 'batch', 2: Dim('height', 6, 30, 8), 3: Dim('width', multiple=2)}}
     program = tenon.graph.trace(Halves().eval(), tenon.randn(2, 2, 8, 12), dynamic=dims)
