@@ -483,3 +483,20 @@ def test_what_cannot_be_recorded_trains_eagerly():
     assert losses[3] < losses[0]
     wanted = Training(mlp, SETTINGS[1])
     assert losses == [wanted.step(*batch(1, mlp)).item() for _ in range(4)] and wanted.everything() == training.everything()
+
+
+def test_weights_and_buffers_may_be_viewed():
+    weight, places = tenon.torch.nn.Parameter(tenon.torch.ones(4, 3)), tenon.torch.arange(6).reshape(2, 3)
+    sgd = torch_optim.SGD([weight], 0.1)
+
+    @tenon.compile
+    def step(x):
+        sgd.zero_grad()
+        loss = (weight.view(2, 6)[:, places.view(-1)] * x).square().mean()
+        loss.backward()
+        sgd.step()
+        return loss
+
+    losses = [step(tenon.ones(2, 6)).item() for _ in range(4)]
+    assert losses == sorted(losses, reverse=True)
+    assert step._programs and not step._refused
