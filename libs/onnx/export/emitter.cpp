@@ -300,6 +300,21 @@ std::string Emitter::stepped(const Held& from, const RecordedView& wanted) {
   return node("Slice", {from.name, ints(starts), ints(ends), ints(axes), ints(steps)});
 }
 
+// A view that runs backwards along some dimensions: the one that runs forwards, turned around. "" if it runs forwards.
+std::string Emitter::reversed(const RecordedView& wanted) {
+  RecordedView forwards = wanted;
+  Ints axes;
+  for (size_t d = 0; d < wanted.shape.size(); ++d) {
+    if (wanted.strides[d] >= 0 || wanted.shape[d] < 2) continue;
+    forwards.offset += wanted.strides[d] * (wanted.shape[d] - 1);
+    forwards.strides[d] = -wanted.strides[d];
+    axes.push_back(static_cast<int64_t>(d));
+  }
+  if (axes.empty()) return "";
+  const Ints last(axes.size(), -1), beyond_first(axes.size(), INT64_MIN);
+  return node("Slice", {value(forwards), ints(last), ints(beyond_first), ints(axes), ints(last)});
+}
+
 // Any view, by gathering each element.
 std::string Emitter::gathered(Held& from, const RecordedView& wanted) {
   Ints places(static_cast<size_t>(wanted.numel()), wanted.offset);
@@ -333,6 +348,7 @@ std::string Emitter::value(const RecordedView& view, bool broadcast) {
   else
     name = part(from, once);
   if (name.empty()) name = stepped(from, once);
+  if (name.empty()) name = reversed(once);
   if (name.empty()) name = gathered(from, once);
   return repeats && !broadcast ? node("Expand", {name, ints(view.shape)}) : name;
 }

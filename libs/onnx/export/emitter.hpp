@@ -107,6 +107,7 @@ class Emitter {
   std::string rows(Held& from);  // the buffer as a vector
   std::string part(Held& from, const RecordedView& wanted);
   std::string stepped(const Held& from, const RecordedView& wanted);
+  std::string reversed(const RecordedView& wanted);
   std::string gathered(Held& from, const RecordedView& wanted);
   std::string initializer(const Tensor& on_host, const std::string& name);
   // Adds nodes that compute a constant from the sizes of a run.

@@ -176,6 +176,11 @@ def test_recurrent_layers_of_any_length(gates, lengths, tmp_path):
                 np.testing.assert_allclose(one.numpy(), other, rtol=1e-5, atol=1e-5)
 
 
+def test_what_runs_backwards(tmp_path):
+    check(lambda x: (tenon.stack([x * 2, x.flip(0)], 1), x.flip((0, 2)).transpose(0, 1) + 1), [[(3, 2, 4)], [(6, 5, 4)]],
+          {0: {0: 'length', 1: 'batch'}}, tmp_path / 'm.onnx')
+
+
 def test_multiples_of_a_size(tmp_path):
     tenon.manual_seed(0)
     net = nn.Sequential(nn.PixelUnshuffle(2), nn.Conv2d(4, 4, 3, padding=1), nn.PixelShuffle(2))
