@@ -14,6 +14,12 @@ void matmul(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("MatMul", {out.input(call, "x"), out.input(call, "y")}));
 }
 
+void linear_integer(Emitter& out, const RecordedCall& call) {
+  const std::string weight =
+      out.node("Transpose", {out.input(call, "weight")}, {{"perm", Ints{1, 0}}});
+  out.give(call, out.node("MatMulInteger", {out.input(call, "x"), weight}));
+}
+
 void linear(Emitter& out, const RecordedCall& call) {
   const RecordedView x = call.view("x");
   std::string y;
@@ -305,6 +311,7 @@ void batch_norm(Emitter& out, const RecordedCall& call) {
 void add_layers(std::map<std::string, Emit>& table) {
   table["matmul"] = matmul;
   table["linear"] = linear;
+  table["linear_integer"] = linear_integer;
   table["conv"] = conv;
   table["conv_backward_input"] = conv_backward_input;
   table["max_pool"] = max_pool;

@@ -78,6 +78,8 @@ CASES = {
     'concat': (lambda a: (tenon.concat([a, a.transpose(0, 1).transpose(0, 1)], 1), tenon.stack([a, a], 1)), (x(),)),
     'repeat': (lambda a: tenon.tile(a, (2, 1)), (x(),)),
     'gather': (lambda a, n: (a.gather(0, n), tenon.scatter(a, 0, n, a), tenon.scatter_add(a, 0, n, a)), (x(2, 3), tenon.tensor([[0, 1, 0], [1, 0, 1]]))),
+    'linear_integer': (lambda a, b, w: (tenon.linear_integer(a, w), tenon.linear_integer(b, w)),
+                       ((x(2, 3, 4, low=0, high=250)).to(tenon.uint8), x(3, 4, low=-120, high=120).to(tenon.int8), x(5, 4, low=-120, high=120).to(tenon.int8))),
     'scatter_reduce': (lambda a, n: tuple(tenon.scatter_reduce(a, 0, n, a * 2, how) for how in ('sum', 'prod', 'amax', 'amin')),
                        (x(2, 3), tenon.tensor([[0, 1, 0], [1, 1, 1]]))),
     'index_put': (lambda a, n, m: (tenon.index_put(a, [n], tenon.tensor(5.0)), tenon.index_put(a, [n, m], a[:2, 0]), tenon.index_put(a, [n.reshape(2, 1), m], a[0, :2], True),
