@@ -220,7 +220,7 @@ def _trace_at_sizes(one_size, tensors, device, dims, places, step):
     """The program of one_size(tracing, inputs), which is called at several sizes, and the structure of its result."""
     tracing = _core._Tracing()
     tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0, dim.multiple or 0) for dim in dims], step)
-    gives, more = None, True
+    gives, more, failure = None, True, None
     try:
         while more:
             tracing.source(_place)
@@ -228,20 +228,30 @@ def _trace_at_sizes(one_size, tensors, device, dims, places, step):
                 found, results = one_size(
                     tracing, lambda: [tracing.input_sized(x, f'input{i}', of) for i, (x, of) in enumerate(zip(tensors, places))])
             except Exception as error:
+                failure = failure or error
                 try:
                     more = tracing.failed()
                 except PreconditionError as refused:
-                    if hasattr(error, 'add_note'):  # Python 3.11
-                        error.add_note(str(refused))
-                    raise error from None
+                    raise _noted(error, refused) from None
                 continue
             if gives is not None and found != gives:
                 raise PreconditionError('[graph] what the function gives has another structure, or other numbers, at other sizes')
             gives = found
-            more = tracing.next(results)
+            try:
+                more = tracing.next(results)
+            except PreconditionError as refused:
+                if failure is not None and 'the function fails where' in str(refused):
+                    raise _noted(failure, refused) from None
+                raise
         return tracing.end([], device), gives
     finally:
         tracing.drop()
+
+
+def _noted(error, refused):
+    if hasattr(error, 'add_note'):  # Python 3.11
+        error.add_note(str(refused))
+    return error
 
 
 def _places_of(fn, args, tensors, dynamic):

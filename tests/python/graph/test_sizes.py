@@ -196,6 +196,13 @@ def test_small_sizes_may_not_do():
         net(tenon.randn(1, 1, 77))
 
 
+def test_a_size_that_is_too_large_is_told_by_the_op():
+    table = tenon.randn(64, 4)
+    with pytest.raises(IndexError, match='out of range for dimension 0 of size 64') as raised:
+        tenon.graph.trace(lambda x: x + table.index_select(0, tenon.arange(x.shape[0])), tenon.randn(5, 4), dynamic={0: {0: 'length'}})
+    assert any('declare the sizes that it takes' in note for note in getattr(raised.value, '__notes__', ['declare the sizes that it takes']))
+
+
 def test_a_multiple_may_be_declared():
     dims = {0: {0: 'batch', 2: Dim('height', 6, 30, 8), 3: Dim('width', multiple=2)}}
     program = tenon.graph.trace(Halves().eval(), tenon.randn(2, 2, 8, 12), dynamic=dims)
