@@ -219,6 +219,19 @@ TN_DECOMPOSE(shrink) {
   out[0] = where_between(x, 0, moved, -lambd, lambd);
 }
 
+TN_OP(sigmoid_gate) = {
+    .schema = "(Tensor x, Tensor gate) -> Tensor",
+    .gives = "x·sigmoid(gate), the product of gated linear units.",
+    .example = "tenon.sigmoid_gate(t([1., 2.]), t([0., 3.]))",
+    .rule = &rule::binary_real_float,
+    .through = true,
+    .decompose = &decomposition::sigmoid_gate,
+};
+
+TN_DECOMPOSE(sigmoid_gate) {
+  out[0] = fraction(in.tensor(arg::x)) * sigmoid(fraction(in.tensor(arg::gate)));
+}
+
 TN_OP(hardsigmoid) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "clamp(x/6 + 1/2, 0, 1).",

@@ -32,17 +32,18 @@ int64_t pair_count(std::span<const int64_t> a, std::span<const int64_t> b) {
 }
 
 // A loss of the difference of two operands that broadcast. The result has rank 0, or their shape if nothing is reduced.
-void pair_loss(Frame& frame, tn_dtype dtype) {
+void pair_loss(Frame& frame, tn_dtype dtype, tn_dtype out) {
   using arg = tenon::arg::mse_loss;
   const auto x = operand(frame, arg::x, kNumbers, "a numeric dtype").sizes();
   const auto target = operand(frame, arg::target).sizes();
   const std::string_view reduction = frame.str(arg::reduction);
   require_reduction(frame, reduction);
-  if (reduction == "none") return binary(frame, dtype);
+  if (reduction == "none") return binary(frame, dtype, out);
   broadcast_shapes(frame, x, target);
   frame.cast_all(dtype);
-  frame.result(0, dtype, {});
+  frame.result(0, out, {});
 }
+void pair_loss(Frame& frame, tn_dtype dtype) { pair_loss(frame, dtype, dtype); }
 
 tn_dtype real_pair(const Frame& frame) {
   using arg = tenon::arg::mse_loss;
@@ -450,14 +451,23 @@ TN_OP(l1_loss) = {
     .gives = "|x - target|.",
     .example = "tenon.l1_loss(t([1., 3.]), t([1., 1.]))",
     .autocast = "f32",
-    .dtypes = "numeric, promoted; integers give f32, complex numbers real ones",
-    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
+    .rule = &rule::l1_loss,
     .through = true,
     .decompose = &decomposition::l1_loss,
 };
 
+TN_RULE(
+    l1_loss, l1_loss,
+    {.dtypes = "numeric, promoted; integers give f32, complex numbers real ones",
+     .shapes =
+         "x and target broadcast together. One number, or with reduction \"none\" that shape"}) {
+  const tn_dtype dtype = fractional(common_number(frame, arg::x, arg::target));
+  pair_loss(frame, dtype, real_part(dtype));
+}
+
 TN_DECOMPOSE(l1_loss) {
-  out[0] = reduced(in, abs(in.tensor(arg::x) - in.tensor(arg::target)), in.str(arg::reduction));
+  const Tensor d = fraction(in.tensor(arg::x)) - fraction(in.tensor(arg::target));
+  out[0] = reduced(in, abs(d), in.str(arg::reduction));
 }
 
 TN_OP(smooth_l1_loss) = {

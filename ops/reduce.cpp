@@ -89,7 +89,7 @@ TN_OP(prod) = {
     .gradient = &gradient::prod,
 };
 
-// g times the product of all other elements; needs no division, so zeros are no exception
+// The reduced dimensions become the last one.
 TN_GRADIENT(prod, {.always = in_(arg::x)}) {
   const Tensor g = c.grad();
   const auto shape = c.shape(arg::x);
@@ -107,12 +107,67 @@ TN_GRADIENT(prod, {.always = in_(arg::x)}) {
         moved.push(shape[d]);
         if (!reduced) rows.push(shape[d]);
       }
-  Sizes columns = rows, single = rows;
+  Sizes columns = rows;
   columns.push(reduced_count(c, arg::dims));
-  single.push(1);
-  const Tensor x = reshape(permute(cast(conj_of(c.in(arg::x)), g.dtype()), order), columns);
+  const Tensor x = reshape(permute(cast(c.in(arg::x), g.dtype()), order), columns);
+  c.set(arg::x, permute(reshape(prod_backward(reshape(g, rows), x), moved), inverse));
+}
+
+TN_OP(prod_backward) = {
+    .schema = "(Tensor g, Tensor x) -> Tensor",
+    .gives = "The gradient of prod(x, -1): g times the product of all other elements of the row.",
+    .example = "tenon.prod_backward(t([1.]), t([[2., 3., 4.]]))",
+    .rule = &rule::prod_backward,
+    .through = true,
+    .decompose = &decomposition::prod_backward,
+};
+
+TN_RULE(prod_backward, prod_backward,
+        {.dtypes = "a floating or complex dtype, common to both",
+         .shapes = "x's; g has no last dimension"}) {
+  const tn_tensor& x = operand(frame, arg::x);
+  frame.require(x.ndim() >= 1, "x must have a dimension");
+  require_shape(frame, arg::g, x.sizes().first(x.ndim() - 1));
+  const tn_dtype dtype = common_dtype(frame, arg::g, arg::x);
+  if ((TN_MASK(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) == 0)
+    refuse(frame, dtype, "a floating or complex dtype");
+  frame.cast_all(dtype);
+  frame.result(0, dtype, x.sizes());
+}
+
+// g times the product of all other elements; needs no division, so zeros are no exception
+TN_DECOMPOSE(prod_backward) {
+  const Tensor x = conj_of(in.tensor(arg::x));
+  if (x.numel() == 0) {
+    out[0] = clone(x);
+    return;
+  }
   const Tensor others = products_before(x) * flip(products_before(flip(x, -1)), -1);
-  c.set(arg::x, permute(reshape(reshape(g, single) * others, moved), inverse));
+  out[0] = unsqueeze(in.tensor(arg::g), -1) * others;
+}
+
+TN_OP(nansum) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "Sum over dims, or over all, of what is not NaN.",
+    .example = "tenon.nansum(t([1., float('nan'), 2.]))",
+    .autocast = "f32 on GPUs",
+    .rule = &rule::nansum,
+    .through = true,
+    .decompose = &decomposition::nansum,
+};
+
+TN_RULE(nansum, nansum,
+        {.dtypes = "real and bool; integers and bool are summed in 64 bits",
+         .shapes = "as `sum`"}) {
+  const tn_dtype dtype =
+      operand(frame, arg::x, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype").dtype();
+  reduce_dims<arg>(frame, widened(dtype));
+}
+
+TN_DECOMPOSE(nansum) {
+  const Tensor x = in.tensor(arg::x);
+  out[0] = sum(is_floating(x.dtype()) ? where(isnan(x), 0, x) : x, in.ints_or_none(arg::dims),
+               in.flag(arg::keepdim));
 }
 
 TN_OP(min) = {
@@ -311,10 +366,14 @@ TN_OP(count_nonzero) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
     .gives = "How many elements are not zero.",
     .example = "tenon.count_nonzero(t([0, 1, 2]))",
-    .dtypes = "any; i64",
-    .shapes = "as `sum`",
+    .rule = &rule::count_nonzero,
     .decompose = &decomposition::count_nonzero,
 };
+
+TN_RULE(count_nonzero, count_nonzero, {.dtypes = "any; i64", .shapes = "as `sum`"}) {
+  operand(frame, arg::x);
+  reduce_dims<arg>(frame, TN_DTYPE_I64);
+}
 
 TN_DECOMPOSE(count_nonzero) {
   out[0] =

@@ -1,6 +1,9 @@
 // Running sums and products.
 // In formulas x is the argument, y the result and g the gradient of y.
+#include <array>
+
 #include "ops/gradients.hpp"
+#include "ops/number.hpp"
 #include "ops/operands.hpp"
 #include "ops/record.hpp"
 
@@ -84,22 +87,52 @@ TN_OP(cumprod) = {
     .gradient = &gradient::cumprod,
 };
 
+TN_GRADIENT(cumprod, {.always = in_(arg::x) | out_(0)}) {
+  if (c.shape(arg::x).empty()) return c.set(arg::x, c.grad());
+  const Tensor g = c.grad();
+  c.set(arg::x, cumprod_backward(g, cast(c.in(arg::x), g.dtype()), c.out(), c.integer(arg::dim)));
+}
+
+TN_OP(cumprod_backward) = {
+    .schema = "(Tensor g, Tensor x, Tensor y, int dim) -> Tensor",
+    .gives = "The gradient of cumprod(x, dim) from x and the result y.",
+    .example = "tenon.cumprod_backward(t([1., 1.]), t([2., 3.]), t([2., 6.]), 0)",
+    .rule = &rule::cumprod_backward,
+    .through = true,
+    .decompose = &decomposition::cumprod_backward,
+};
+
+TN_RULE(cumprod_backward, cumprod_backward,
+        {.dtypes = "a floating or complex dtype, common to all", .shapes = "x's"}) {
+  const tn_tensor& x = operand(frame, arg::x);
+  for (const uint32_t i : {arg::g, arg::y}) require_shape(frame, i, x.sizes());
+  const tn_dtype dtype = common_dtype(frame, std::array{arg::g, arg::x, arg::y});
+  if ((TN_MASK(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) == 0)
+    refuse(frame, dtype, "a floating or complex dtype");
+  frame.cast_all(dtype);
+  frame.result(0, dtype, x.sizes());
+  along(frame, arg::dim, x.ndim());
+}
+
 // dxⱼ = y₍ⱼ₋₁₎·Sⱼ with Sⱼ = gⱼ + x₍ⱼ₊₁₎·S₍ⱼ₊₁₎, a scan of affine maps by doubling (Hillis and Steele 1986); needs no division, so zeros
 // are no exception
-TN_GRADIENT(cumprod, {.always = in_(arg::x) | out_(0)}) {
-  const auto shape = c.shape(arg::x);
-  if (shape.empty() || product(shape) == 0) return c.set(arg::x, c.grad());
-  const int64_t dim = wrapped(c.integer(arg::dim), shape.size()), n = shape[dim];
-  Tensor total = c.grad();
-  Tensor factor = shifted(cast(conj_of(c.in(arg::x)), total.dtype()), dim, 1);
+TN_DECOMPOSE(cumprod_backward) {
+  Tensor total = in.tensor(arg::g);
+  const Sizes shape(total.shape());
+  if (shape.size() == 0 || total.numel() == 0) {
+    out[0] = clone(total);
+    return;
+  }
+  const int64_t dim = wrapped(in.integer(arg::dim), shape.size()), n = shape[dim];
+  Tensor factor = shifted(conj_of(in.tensor(arg::x)), dim, 1);
   for (int64_t by = 1; by < n; by *= 2) {
     total = total + factor * shifted(total, dim, by);
     if (by * 2 < n) factor = factor * shifted(factor, dim, by);
   }
-  const Tensor y = conj_of(c.out());
+  const Tensor y = conj_of(in.tensor(arg::y));
   Sizes first(shape);
   first[dim] = 1;
-  c.set(arg::x, concat({ones(first, y), slice(y, dim, 0, n - 1)}, dim) * total);
+  out[0] = concat({ones(first, y), slice(y, dim, 0, n - 1)}, dim) * total;
 }
 
 // x, dim and the results have the same positions as in sort, so its rule serves.

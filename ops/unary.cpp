@@ -152,6 +152,21 @@ TN_OP(trunc) = {
     .gradient = &gradient::zero,
 };
 
+TN_OP(frac) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "x - trunc(x).",
+    .example = "tenon.frac(t([1.5, -1.25]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::identity,
+    .decompose = &decomposition::frac,
+};
+
+TN_DECOMPOSE(frac) {
+  const Tensor x = fraction(in.tensor(arg::x));
+  out[0] = x - trunc(x);
+}
+
 TN_OP(reciprocal) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "1/x.",

@@ -104,6 +104,19 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.trunc(tenon.tensor([1.5, -1.5]))
 tensor([ 1., -1.])
 """,
+    'frac': """frac(Tensor x) -> Tensor
+
+x - trunc(x).
+
+Shapes: x's.
+Dtypes: real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.frac(tenon.tensor([1.5, -1.25]))
+tensor([ 0.5 , -0.25])
+""",
     'reciprocal': """reciprocal(Tensor x) -> Tensor
 
 1/x.
@@ -714,6 +727,19 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 >>> tenon.shrink(tenon.tensor([-1., 0.2, 2.]), 0.5, 0.5)
 tensor([-0.5,  0. ,  1.5])
+""",
+    'sigmoid_gate': """sigmoid_gate(Tensor x, Tensor gate) -> Tensor
+
+x·sigmoid(gate), the product of gated linear units.
+
+Shapes: broadcast.
+Dtypes: promoted; real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.sigmoid_gate(tenon.tensor([1., 2.]), tenon.tensor([0., 3.]))
+tensor([0.5      , 1.9051483])
 """,
     'hardsigmoid': """hardsigmoid(Tensor x) -> Tensor
 
@@ -1770,6 +1796,33 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.prod(tenon.tensor([2., 3., 4.]))
 tensor(24.0)
 """,
+    'prod_backward': """prod_backward(Tensor g, Tensor x) -> Tensor
+
+The gradient of prod(x, -1): g times the product of all other elements of the row.
+
+Shapes: x's; g has no last dimension.
+Dtypes: a floating or complex dtype, common to both.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.prod_backward(tenon.tensor([1.]), tenon.tensor([[2., 3., 4.]]))
+tensor([[12.,  8.,  6.]])
+""",
+    'nansum': """nansum(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor
+
+Sum over dims, or over all, of what is not NaN.
+
+Shapes: as `sum`.
+Dtypes: real and bool; integers and bool are summed in 64 bits.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises IndexError: a dimension or an index out of range.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.nansum(tenon.tensor([1., float('nan'), 2.]))
+tensor(3.0)
+""",
     'min': """min(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor
 
 The smallest element over dims, or over all.
@@ -1965,6 +2018,20 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 >>> tenon.cumprod(tenon.tensor([1., 2., 3.]), 0)
 tensor([1., 2., 6.])
+""",
+    'cumprod_backward': """cumprod_backward(Tensor g, Tensor x, Tensor y, int dim) -> Tensor
+
+The gradient of cumprod(x, dim) from x and the result y.
+
+Shapes: x's.
+Dtypes: a floating or complex dtype, common to all.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises IndexError: a dimension or an index out of range.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.cumprod_backward(tenon.tensor([1., 1.]), tenon.tensor([2., 3.]), tenon.tensor([2., 6.]), 0)
+tensor([4., 2.])
 """,
     'cummax': """cummax(Tensor x, int dim) -> Tensor values, Tensor indices
 

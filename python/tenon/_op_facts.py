@@ -2,8 +2,8 @@
 
 # What also writes into its first argument, x.add_(y).
 IN_PLACE = """
-neg abs sign square floor ceil round trunc reciprocal exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan
-sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma conj relu sigmoid silu gelu elu leaky_relu softplus mish selu
+neg abs sign square floor ceil round trunc frac reciprocal exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos
+atan sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma conj relu sigmoid silu gelu elu leaky_relu softplus mish selu
 shrink hardsigmoid hardswish add sub mul div floor_divide remainder pow maximum minimum copysign bitwise_and bitwise_or
 bitwise_xor bitwise_left_shift bitwise_right_shift lerp addcmul addcdiv clamp masked_fill tril triu cumsum cumprod scatter
 scatter_add index_add index_put
@@ -11,13 +11,14 @@ scatter_add index_add index_put
 
 # What computes each element for itself, of arguments that broadcast.
 ELEMENTWISE = """
-neg abs sign square floor ceil round trunc reciprocal exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan
-sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma conj real imag isnan isinf isfinite signbit logical_not
-bitwise_not relu sigmoid silu gelu elu leaky_relu softplus mish selu prelu shrink hardsigmoid hardswish log_sigmoid gelu_backward
-silu_backward sigmoid_backward tanh_backward relu_backward leaky_relu_backward hardswish_backward add sub mul div floor_divide
-remainder pow maximum minimum atan2 hypot copysign logaddexp complex bitwise_and bitwise_or bitwise_xor bitwise_left_shift
-bitwise_right_shift lerp addcmul addcdiv equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
-where clamp clamp_backward where_between nan_to_num masked_fill cast clone contiguous to full_like alias huber_loss_backward
+neg abs sign square floor ceil round trunc frac reciprocal exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos
+atan sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma conj real imag isnan isinf isfinite signbit logical_not
+bitwise_not relu sigmoid silu gelu elu leaky_relu softplus mish selu prelu shrink sigmoid_gate hardsigmoid hardswish log_sigmoid
+gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward leaky_relu_backward hardswish_backward add sub mul div
+floor_divide remainder pow maximum minimum atan2 hypot copysign logaddexp complex bitwise_and bitwise_or bitwise_xor
+bitwise_left_shift bitwise_right_shift lerp addcmul addcdiv equal not_equal less less_equal greater greater_equal logical_and
+logical_or logical_xor where clamp clamp_backward where_between nan_to_num masked_fill cast clone contiguous to full_like alias
+huber_loss_backward
 """.split()
 
 # What shows elements of its first argument.
@@ -27,12 +28,12 @@ reshape permute transpose expand squeeze unsqueeze flatten slice select flip dia
 
 # What is recorded as the ops that it consists of.
 THROUGH = """
-mish selu log_sigmoid gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward leaky_relu_backward
-hardswish_backward clamp_backward masked_fill dropout std softmax_backward log_softmax_backward linear_backward_weight einsum
-conv_transpose grid_sample_backward take embedding_bag stack repeat tile attention_backward attention_packed_backward
-lstm_backward layer_norm_backward add_layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward
-softmax_cross_entropy_backward cross_entropy l1_loss huber_loss_backward bce_loss bce_with_logits_loss kl_div_loss
-ctc_loss_backward dequantize_int4 linear_int4 dequantize_int8 linear_int8
+mish selu sigmoid_gate log_sigmoid gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward leaky_relu_backward
+hardswish_backward clamp_backward masked_fill dropout prod_backward nansum std cumprod_backward softmax_backward
+log_softmax_backward linear_backward_weight einsum conv_transpose grid_sample_backward take embedding_bag stack repeat tile
+attention_backward attention_packed_backward lstm_backward layer_norm_backward add_layer_norm_backward rms_norm_backward
+group_norm_backward batch_norm_backward softmax_cross_entropy_backward cross_entropy l1_loss huber_loss_backward bce_loss
+bce_with_logits_loss kl_div_loss ctc_loss_backward dequantize_int4 linear_int4 dequantize_int8 linear_int8
 """.split()
 
 # The arguments that an op is linear in: together, or in each between commas.

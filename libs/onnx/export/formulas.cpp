@@ -79,12 +79,26 @@ void nan_to_num(Emitter& out, const RecordedCall& call) {
   out.give(call, replaced(out.node("IsNaN", {x}), call.number("nan"), y));
 }
 
+void frac(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  const std::string x = t.operand("x");
+  const std::string whole =
+      out.node("Mul", {out.node("Sign", {x}), out.node("Floor", {out.node("Abs", {x})})});
+  out.give(call, out.node("Sub", {x, whole}));
+}
+
+void sigmoid_gate(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  const std::string gate = out.node("Sigmoid", {t.operand("gate")});
+  t.give(out.node("Mul", {t.operand("x"), gate}), {"x", "gate"});
+}
+
 // Losses of the difference of two operands. `bend`: where two of them change from curved to straight.
 void pair_loss(Emitter& out, const RecordedCall& call) {
   const Terms t{out, call};
   const std::string d = out.node("Sub", {out.input(call, "x"), out.input(call, "target")});
-  std::string loss = out.node("Mul", {d, d});
-  if (call.op != "mse_loss") {
+  std::string loss = call.op == "l1_loss" ? out.node("Abs", {d}) : out.node("Mul", {d, d});
+  if (call.op == "smooth_l1_loss" || call.op == "huber_loss") {
     const bool huber = call.op == "huber_loss";
     const double bend = call.number(huber ? "delta" : "beta"), slope = huber ? bend : 1;
     const std::string size = out.node("Abs", {d});
@@ -107,8 +121,10 @@ void add_formulas(std::map<std::string, Emit>& table) {
   table["prelu"] = prelu;
   table["where_between"] = where_between;
   table["shrink"] = shrink;
+  table["frac"] = frac;
+  table["sigmoid_gate"] = sigmoid_gate;
   table["nan_to_num"] = nan_to_num;
-  table["mse_loss"] = table["smooth_l1_loss"] = table["huber_loss"] = pair_loss;
+  table["mse_loss"] = table["l1_loss"] = table["smooth_l1_loss"] = table["huber_loss"] = pair_loss;
 }
 
 }  // namespace tenon::onnx

@@ -43,6 +43,19 @@ void truth(Emitter& out, const RecordedCall& call) {
                     call.results[0].dtype));
 }
 
+void count_nonzero(Emitter& out, const RecordedCall& call) {
+  const std::string holds = as(out, out.input(call, "x"), call.view("x").dtype, DType::Bool);
+  out.give(call, reduced(out, "ReduceSum", as(out, holds, DType::Bool, DType::I64), call,
+                         call.flag("keepdim")));
+}
+
+void nansum(Emitter& out, const RecordedCall& call) {
+  const DType dtype = call.results[0].dtype;
+  std::string x = as(out, out.input(call, "x"), call.view("x").dtype, dtype);
+  if (is_floating(dtype)) x = out.node("Where", {out.node("IsNaN", {x}), out.number(0, dtype), x});
+  out.give(call, reduced(out, "ReduceSum", x, call, call.flag("keepdim")));
+}
+
 void norm(Emitter& out, const RecordedCall& call) {
   const double p = call.number("p");
   const std::string x = out.input(call, "x");
@@ -116,6 +129,8 @@ void add_reductions(std::map<std::string, Emit>& table) {
   table["min"] = reduce<kMin>;
   table["logsumexp"] = reduce<kLogSumExp>;
   table["any"] = table["all"] = truth;
+  table["count_nonzero"] = count_nonzero;
+  table["nansum"] = nansum;
   table["norm"] = norm;
   table["var"] = variance;
   table["argmax"] = table["argmin"] = position;

@@ -123,6 +123,12 @@ struct PreluOp {
     return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, weight));
   }
 };
+struct SigmoidGateOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V gate) const {
+    return hn::Mul(x, any_sigmoid(d, gate));
+  }
+};
 // NaN stays.
 struct ShrinkOp {
   double lambd, bias;
@@ -282,6 +288,7 @@ void add_kernels(KernelList& list) {
   add_unary<LeakyReluOp, kGrainCopy>(list, TN_SCHEMA_LEAKY_RELU);
   add_unary<ShrinkOp, kGrainCopy>(list, TN_SCHEMA_SHRINK);
   add_binary<PreluOp, kGrainCopy>(list, TN_SCHEMA_PRELU);
+  add_binary<SigmoidGateOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SIGMOID_GATE);
   add_unary<SoftplusOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SOFTPLUS);
   add_gelu_of<float, kGrainMath>(list);
   add_gelu_of<double, kGrainHeavy>(list);

@@ -1,4 +1,4 @@
-// mse_loss, smooth_l1_loss and huber_loss: element by element, or the mean or sum over operands that lie alike. Then each element
+// mse_loss, l1_loss, smooth_l1_loss and huber_loss: element by element, or the mean or sum over operands that lie alike. Then each element
 // is read once and nothing is written but the result; pieces of fixed size are merged in order, in f64.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/loss_pair.cpp"
@@ -24,6 +24,12 @@ struct Square {
   HWY_INLINE V operator()(D, V x, V target) const {
     const V gap = hn::Sub(x, target);
     return hn::Mul(gap, gap);
+  }
+};
+struct Distance {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x, V target) const {
+    return hn::Abs(hn::Sub(x, target));
   }
 };
 // ½d² up to |d| = edge, edge·(|d| − ½edge) beyond; both times `scale`
@@ -120,6 +126,7 @@ void add_pair(KernelList& list, std::string_view schema, auto supports) {
 template <class T, auto Each>
 void add_of(KernelList& list) {
   add_pair<Square, T, Each>(list, TN_SCHEMA_MSE_LOSS, supports_of<fits>);
+  add_pair<Distance, T, Each>(list, TN_SCHEMA_L1_LOSS, supports_of<fits>);
   add_pair<SmoothL1, T, Each>(list, TN_SCHEMA_SMOOTH_L1_LOSS, supports_of<smooth_fits>);
   add_pair<Huber, T, Each>(list, TN_SCHEMA_HUBER_LOSS, supports_of<fits>);
 }

@@ -1,4 +1,4 @@
-// sum, mean, prod. f32 is summed in blocks of 4096, each in interleaved f32 partial sums, and
+// sum, nansum, mean, prod, count_nonzero. f32 is summed in blocks of 4096, each in interleaved f32 partial sums, and
 // blocks in f64: the error is at most 64 roundings of the sum of magnitudes with AVX-512, 128 with
 // AVX2; without SIMD f64 is used all through. Products of f32 are taken in f64, integers wrap
 // around in 64 bits.
@@ -111,6 +111,29 @@ struct Sum<std::complex<T>> {
   }
 };
 
+// The sum of what is not NaN.
+template <class T>
+struct NanSum : Sum<T> {
+  using State = double;
+  // f32 without SIMD is summed in f64, as by Sum.
+  using D =
+      std::conditional_t<hn::MaxLanes(LaneTag<T>()) == 1, hn::ScalableTag<double>, LaneTag<T>>;
+  static constexpr auto add = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };
+  static constexpr auto add_present = [](auto a, auto b) HWY_ATTR {
+    return hn::Add(a, hn::IfThenZeroElse(hn::IsNaN(b), b));
+  };
+  HWY_INLINE State run(const T* x, int64_t n, int64_t) const {
+    const D d;
+    return hn::GetLane(
+        hn::SumOfLanes(d, fold(d, x, static_cast<size_t>(n), hn::Zero(d), 0, add_present, add)));
+  }
+  void columns(const T* x, int64_t step, int64_t rows, int64_t cols, int64_t, State* s) const {
+    const LaneTag<T> d;
+    fold_columns(d, x, step, rows, cols, hn::Zero(d), add_present,
+                 into_states(d, s, [](State a, State b) { return a + b; }));
+  }
+};
+
 template <class T>
 struct Prod {
   using Elem = T;
@@ -195,6 +218,18 @@ HWY_INLINE void total_of(const tn_call& call) {
 void sum(const tn_call& call) { total_of<Sum>(call); }
 void prod(const tn_call& call) { total_of<Prod>(call); }
 
+void count_nonzero(const tn_call& call) {
+  using R = Sum<uint8_t>;
+  reduce_call(call, R(), truth_of(input(call, arg::count_nonzero::x).dtype), &put<int64_t, R>);
+}
+
+void nansum(const tn_call& call) {
+  visit_dtype<TN_MASK_FLOAT>(input(call, arg::nansum::x).dtype, [&]<class T>(Tag<T>) {
+    using R = NanSum<Compute<T>>;
+    reduce_call(call, R(), source_of<Compute<T>, TN_MASK(kDtype<T>)>(kDtype<T>), &put<T, R>);
+  });
+}
+
 void mean(const tn_call& call) {
   visit_dtype<TN_MASK_FLOAT | TN_MASK_COMPLEX>(input(call, arg::mean::x).dtype, [&]<class T>(
                                                                                     Tag<T>) {
@@ -206,6 +241,9 @@ void mean(const tn_call& call) {
 void add_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_SUM, .dtypes = TN_MASK_ALL, .run = run_of<sum>});
   list.add({.schema = TN_SCHEMA_PROD, .dtypes = TN_MASK_ALL, .run = run_of<prod>});
+  list.add(
+      {.schema = TN_SCHEMA_COUNT_NONZERO, .dtypes = TN_MASK_ALL, .run = run_of<count_nonzero>});
+  list.add({.schema = TN_SCHEMA_NANSUM, .dtypes = TN_MASK_FLOAT, .run = run_of<nansum>});
   list.add(
       {.schema = TN_SCHEMA_MEAN, .dtypes = TN_MASK_FLOAT | TN_MASK_COMPLEX, .run = run_of<mean>});
 }

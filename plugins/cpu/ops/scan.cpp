@@ -68,6 +68,52 @@ void scan_any(const tn_call& call) {
   });
 }
 
+// dx of rows from their ends: dxⱼ = y₍ⱼ₋₁₎·Sⱼ with Sⱼ = gⱼ + x₍ⱼ₊₁₎·S₍ⱼ₊₁₎, some rows at a time.
+template <int64_t kRows, class T>
+void product_rows_backward(const T* g, const T* x, const T* y, int64_t n, T* dx) {
+  using A = Total<T>;
+  const auto wide = [](T v) {
+    if constexpr (is_complex_v<T>)
+      return std::conj(static_cast<A>(v));
+    else
+      return static_cast<A>(static_cast<Compute<T>>(v));
+  };
+  A sums[kRows] = {};
+  for (int64_t i = n; i-- > 0;)
+    for (int64_t r = 0; r < kRows; ++r) {
+      const int64_t at = r * n + i;
+      A own;
+      if constexpr (is_complex_v<T>)
+        own = static_cast<A>(g[at]);
+      else
+        own = wide(g[at]);
+      sums[r] = i + 1 < n ? own + wide(x[at + 1]) * sums[r] : own;
+      dx[at] = narrow<T>(i > 0 ? wide(y[at - 1]) * sums[r] : sums[r]);
+    }
+}
+
+void product_backward(const tn_call& call) {
+  using arg = tenon::arg::cumprod_backward;
+  const tn_view& view = input(call, arg::x);
+  const int64_t n = view.shape[view.ndim - 1];
+  if (n == 0) return;
+  visit_dtype<TN_MASK_FLOAT | TN_MASK_COMPLEX>(view.dtype, [&]<class T>(Tag<T>) {
+    const T* const g = data_of<const T>(input(call, arg::g));
+    const T* const x = data_of<const T>(view);
+    const T* const y = data_of<const T>(input(call, arg::y));
+    T* const dx = data_of<T>(output(call));
+    parallel_for(
+        numel(view) / n, std::max<int64_t>(1, kGrainMath / n), [=](int64_t begin, int64_t end) {
+          constexpr int64_t kTogether = 4;
+          int64_t r = begin;
+          for (; r + kTogether <= end; r += kTogether)
+            product_rows_backward<kTogether>(g + r * n, x + r * n, y + r * n, n, dx + r * n);
+          for (; r < end; ++r)
+            product_rows_backward<1>(g + r * n, x + r * n, y + r * n, n, dx + r * n);
+        });
+  });
+}
+
 // Whether x takes the place of the most extreme so far: of equal ones the last, and NaN for good.
 template <bool Largest, class T>
 bool takes_over(T x, T best) {
@@ -130,6 +176,9 @@ void extremes(const tn_call& call) {
 void add_scan_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_CUMSUM, .dtypes = TN_MASK_ALL, .run = run_of<scan_any<false>>});
   list.add({.schema = TN_SCHEMA_CUMPROD, .dtypes = TN_MASK_ALL, .run = run_of<scan_any<true>>});
+  list.add({.schema = TN_SCHEMA_CUMPROD_BACKWARD,
+            .dtypes = TN_MASK_FLOAT | TN_MASK_COMPLEX,
+            .run = run_of<product_backward>});
   constexpr uint64_t kOrdered = TN_MASK_REAL | TN_MASK_BOOL;
   list.add({.schema = TN_SCHEMA_CUMMAX, .dtypes = kOrdered, .run = run_of<extremes<true>>});
   list.add({.schema = TN_SCHEMA_CUMMIN, .dtypes = kOrdered, .run = run_of<extremes<false>>});

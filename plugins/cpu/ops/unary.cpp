@@ -28,6 +28,7 @@ TENON_CPU_OP1(SquareOp, hn::Mul(x, x))
 TENON_CPU_OP1(FloorOp, hn::Floor(x))
 TENON_CPU_OP1(CeilOp, hn::Ceil(x))
 TENON_CPU_OP1(TruncOp, hn::Trunc(x))
+TENON_CPU_OP1(FracOp, hn::Sub(x, hn::Trunc(x)))
 TENON_CPU_OP1(RoundOp, hn::Round(x))
 TENON_CPU_OP1(ReciprocalOp, hn::Div(hn::Set(d, 1), x))
 TENON_CPU_OP1(SqrtOp, hn::Sqrt(x))
@@ -49,6 +50,7 @@ void add_kernels(KernelList& list) {
   add_unary<CeilOp, kGrainCopy>(list, TN_SCHEMA_CEIL);
   add_unary<RoundOp, kGrainCopy>(list, TN_SCHEMA_ROUND);
   add_unary<TruncOp, kGrainCopy>(list, TN_SCHEMA_TRUNC);
+  add_unary<FracOp, kGrainCopy>(list, TN_SCHEMA_FRAC);
   add_unary<ReciprocalOp, kGrainCopy>(list, TN_SCHEMA_RECIPROCAL);
   add_unary<SqrtOp, kGrainCopy>(list, TN_SCHEMA_SQRT);
   add_unary<RsqrtOp, kGrainCopy>(list, TN_SCHEMA_RSQRT);

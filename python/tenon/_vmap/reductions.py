@@ -3,7 +3,7 @@ from .._core import Tensor, ops
 from .call import rule, unsqueezed
 
 
-@rule('sum', 'prod', 'min', 'max', 'mean', 'var', 'std', 'logsumexp', 'norm', 'any', 'all', 'count_nonzero')
+@rule('sum', 'nansum', 'prod', 'min', 'max', 'mean', 'var', 'std', 'logsumexp', 'norm', 'any', 'all', 'count_nonzero')
 def reduction(call):
     rank, dims = call.rank('x'), call['dims']
     if rank == 0:  # an element is reduced along a dimension of its own
@@ -20,8 +20,8 @@ def position(call):
     return unsqueezed(found, 1, rank) if call['keepdim'] else found
 
 
-@rule('cumsum', 'cumprod', 'cummax', 'cummin', 'softmax', 'log_softmax', 'softmax_backward', 'log_softmax_backward', 'sort', 'argsort',
-      'topk')
+@rule('cumsum', 'cumprod', 'cumprod_backward', 'cummax', 'cummin', 'softmax', 'log_softmax', 'softmax_backward', 'log_softmax_backward',
+      'sort', 'argsort', 'topk')
 def along(call):
     """Ops that keep the dimension."""
     names = [name for name in ('g', 'y', 'x') if call.has(name)]
@@ -35,6 +35,11 @@ def along(call):
 
 def _without(y):
     return ops['squeeze'](y, (1,))
+
+
+@rule('prod_backward')
+def prod_backward(call):
+    return call.run(g=call.whole('g'), x=call.whole('x'))
 
 
 @rule('searchsorted')

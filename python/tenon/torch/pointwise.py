@@ -107,7 +107,7 @@ def frac(input):
     """input - trunc(input)."""
     if rank(check(input).dtype) != 2:
         raise UnsupportedDtypeError('[frac] needs floating numbers')
-    return input - ops['trunc'](input)
+    return ops['frac'](input)
 
 
 @unary

@@ -39,8 +39,10 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """sum() with NaN counted as 0."""
     if rank(check(input).dtype) == 3:
         raise UnsupportedDtypeError('[nansum] is not defined for complex numbers')
-    x = input if rank(input.dtype) < 2 else ops['nan_to_num'](input, 0.0, math.inf, -math.inf)
-    return sum(x, dim, keepdim, dtype=dtype, out=out)
+    if rank(input.dtype) < 2:
+        return sum(input, dim, keepdim, dtype=dtype, out=out)
+    x = cast(input, dtype) if dtype and rank(dtype) == 2 else input
+    return into(out, cast(_over(ops['nansum'], x, dim, keepdim), dtype))
 
 
 @short
@@ -166,9 +168,7 @@ def _logical(op, x, dim, keepdim):
 def count_nonzero(input, dim=None, *more):
     """How many elements are not 0."""
     dim = (dim, *more) if more else dim
-    if check(input).dtype is _core.bool:
-        return _over(ops['sum'], input, dim, False, _core.int64)
-    return _over(ops['count_nonzero'], input, dim, False)
+    return _over(ops['count_nonzero'], check(input), dim, False)
 
 
 def _spread(op, input, dim, unbiased, correction, keepdim, name):

@@ -87,6 +87,21 @@ void add_prelu(Table& t) {
         .gradient = a.size() != 1;
 }
 
+void add_sigmoid_gate(Table& t) {
+  for (const auto& [a, b] : pairs())
+    t.add(
+         "sigmoid_gate", label_of(a) + label_of(b), kFloats,
+         [a = a, b = b](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, a), random_array(rng, dtype, b, -9, 9)};
+         },
+         [](const Args& args) {
+           using arg = arg::sigmoid_gate;
+           return one(zip(array(args, arg::x), array(args, arg::gate), array(args, arg::x).dtype,
+                          [](Complex x, Complex gate) { return x / (1.0 + std::exp(-gate)); }));
+         })
+        .tolerance = 4;
+}
+
 // g·f'(x), written with the derivative in closed form.
 void add_backwards(Table& t) {
   struct Backward {
@@ -156,6 +171,7 @@ void add_backwards(Table& t) {
 void add_activation_samples(Table& table) {
   add_activations(table);
   add_prelu(table);
+  add_sigmoid_gate(table);
   add_backwards(table);
 }
 

@@ -108,6 +108,7 @@ DType real_fraction(DType d) { return real_of(fractional(d)); }
 
 void add_folds(Table& t) {
   reduction(t, {"sum", kReals | kBool | kComplex, sum_dtype, sum_of, {}, {}});
+  reduction(t, {"nansum", kReals | kBool, sum_dtype, sum_of, {}, {}});
   reduction(t, {"prod",
                 kDouble | TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_I32),
                 sum_dtype,
@@ -198,7 +199,7 @@ void add_folds(Table& t) {
   for (const Axes& a : axes()) {
     if (a.keepdim) continue;
     t.add(
-        "count_nonzero", label_of(a), kReals | kBool,
+        "count_nonzero", label_of(a), kReals | kBool | kComplex,
         [=](DType dtype, Rng& rng) {
           return Args{random_array(rng, dtype, a.shape, 0, 2), dims_arg(a), false};
         },
@@ -267,6 +268,50 @@ void add_zeros(Table& t) {
         .layouts = false;
 }
 
+// g times the product of all other elements of the row.
+std::vector<Array> product_gradient(const Args& args) {
+  using arg = arg::prod_backward;
+  const Array &g = array(args, arg::g), &x = array(args, arg::x);
+  Array out(x.dtype, x.shape);
+  const auto n = static_cast<size_t>(x.shape.back());
+  for (size_t i = 0; i < x.size(); ++i) {
+    Complex others = g.v[i / n];
+    for (size_t k = i / n * n; k < (i / n + 1) * n; ++k)
+      if (k != i) others *= std::conj(x.v[k]);
+    out.v[i] = others;
+  }
+  return one(out);
+}
+
+void add_product_gradients(Table& t) {
+  for (const int zeros : {0, 1, 2})
+    for (const Shape& shape : {Shape{3, 5}, Shape{2, 3, 4}, Shape{70}, Shape{1}, Shape{2, 0}})
+      t.add(
+           "prod_backward", label_of(shape) + ' ' + std::to_string(zeros) + " zeros",
+           kFloats | kComplex,
+           [=](DType dtype, Rng& rng) {
+             const Array g = random_array(rng, dtype, Shape(shape.begin(), shape.end() - 1));
+             Array x = random_array(rng, dtype, shape, 0.8, 1.25);
+             for (size_t i = 1; i < std::min<size_t>(x.size(), 2 * static_cast<size_t>(zeros));
+                  i += 2)
+               x.v[i] = 0;
+             return Args{g, x};
+           },
+           product_gradient)
+          .tolerance = 40;
+  // A product beyond the limits, of which parts are not.
+  t.add(
+       "prod_backward", "extreme", kDouble,
+       [](DType dtype, Rng&) {
+         Array g(dtype, {2}), x(dtype, {2, 3});
+         g.v = {2, 1e-10};
+         x.v = {1e200, 1e200, 1e-300, 1e-170, 1e-160, 1e100};
+         return Args{g, x};
+       },
+       product_gradient)
+      .gradient = false;
+}
+
 void add_special(Table& t) {
   auto special = [&](const std::string& op, const std::vector<double>& values, const Args& rest,
                      DType result, const std::vector<double>& wanted) {
@@ -290,6 +335,8 @@ void add_special(Table& t) {
   special("max", {1, kNan, 3}, {}, DType::F64, {kNan});
   special("min", {1, kNan, 3}, {}, DType::F64, {kNan});
   special("argmax", {1, kNan, 3}, {}, DType::I64, {1});
+  special("nansum", {1, kNan, 3}, {}, DType::F64, {4});
+  special("nansum", {kNan, kInf}, {}, DType::F64, {kInf});
   special("sum", {}, {}, DType::F64, {0});
   special("prod", {}, {}, DType::F64, {1});
   special("mean", {}, {}, DType::F64, {kNan});
@@ -304,6 +351,7 @@ void add_reduce_samples(Table& table) {
   add_folds(table);
   add_variances(table);
   add_zeros(table);
+  add_product_gradients(table);
   add_special(table);
 }
 

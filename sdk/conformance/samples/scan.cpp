@@ -36,6 +36,43 @@ void add_scans(Table& t) {
         .layouts = false;
 }
 
+// Each element gets the sum of g·(product without it) over the prefixes that have it.
+void add_product_gradients(Table& t) {
+  using arg = arg::cumprod_backward;
+  for (const int zeros : {0, 1, 2})
+    for (const auto& [shape, dim] : rows()) {
+      Sample& s = t.add(
+          "cumprod_backward",
+          label_of(shape) + " dim " + std::to_string(dim) + ' ' + std::to_string(zeros) + " zeros",
+          kFloats | kComplex,
+          [=, shape = shape, dim = dim](DType dtype, Rng& rng) {
+            const Array g = random_array(rng, dtype, shape);
+            Array x = random_array(rng, dtype, shape, 0.6, 1.5), y(dtype, shape);
+            for_each_row(x, dim, [&](const std::vector<size_t>& row) {
+              Complex total = 1;
+              for (int z = 0; z < zeros && row.size() > 3; ++z) x.v[row[2 * size_t(z) + 1]] = 0;
+              for (const size_t i : row) y.v[i] = total *= x.v[i];
+            });
+            return Args{g, x, y, dim};
+          },
+          [dim = dim](const Args& args) {
+            const Array &g = array(args, arg::g), &x = array(args, arg::x),
+                        &y = array(args, arg::y);
+            Array out(x.dtype, x.shape);
+            for_each_row(x, dim, [&](const std::vector<size_t>& row) {
+              Complex later = 0;
+              for (size_t k = row.size(); k-- > 0;) {
+                later =
+                    g.v[row[k]] + (k + 1 < row.size() ? std::conj(x.v[row[k + 1]]) * later : 0.0);
+                out.v[row[k]] = later * (k == 0 ? 1.0 : std::conj(y.v[row[k - 1]]));
+              }
+            });
+            return one(out);
+          });
+      s.tolerance = 200, s.gradient = Array::count(shape) <= 24;
+    }
+}
+
 // Running extremes of a row and where they stand: of equal ones the last, a NaN from its place on.
 std::vector<Array> extremes(const Array& x, int64_t dim, bool largest) {
   Array values(x.dtype, x.shape), indices(DType::I64, x.shape);
@@ -87,6 +124,7 @@ void add_extremes(Table& t, const std::string& op, bool largest) {
 
 void add_scan_samples(Table& table) {
   add_scans(table);
+  add_product_gradients(table);
   add_extremes(table, "cummax", true);
   add_extremes(table, "cummin", false);
 }

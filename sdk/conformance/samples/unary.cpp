@@ -45,6 +45,9 @@ void add_arithmetic(Table& t) {
        {.low = -9, .high = 9, .dtypes = kReals, .gradient = false});
   real(t, "trunc", [](double x) { return std::trunc(x); },
        {.low = -9, .high = 9, .dtypes = kReals, .gradient = false});
+  real(t, "frac", [](double x) { return x - std::trunc(x); },
+       {.low = 0.1, .high = 0.9, .dtypes = kFloats});
+  special(t, "frac", [](double x) { return x - std::trunc(x); });
   special(t, "abs", [](double x) { return std::abs(x); });
   special(t, "sign", sign);
   special(t, "floor", [](double x) { return std::floor(x); });

@@ -98,6 +98,22 @@ TEST_P(Reduce, EveryLayoutAndDimension) {
     }
   }
 }
+TEST_P(Reduce, NansumOfEveryLayout) {
+  for (const auto& [layout, x] : layouts(GetParam(), 13)) {
+    const Tensor holes = tenon::where(x > 0.5, NAN, x);
+    for (const auto& dims : kDims) {
+      const tenon::OptionalInts d =
+          dims.empty() ? tenon::OptionalInts() : tenon::OptionalInts(dims);
+      const auto present = [](const V& v) {
+        V rest;
+        std::ranges::copy_if(v, std::back_inserter(rest), [](double e) { return e == e; });
+        return total(rest);
+      };
+      expect_close(tenon::nansum(holes, d), reduced(array_of(holes), mask_of(dims), false, present),
+                   32 * tolerance(GetParam()), layout + " mask " + std::to_string(mask_of(dims)));
+    }
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Floats, Reduce,
                          testing::Values(DType::F16, DType::BF16, DType::F32, DType::F64));
 

@@ -397,7 +397,7 @@ def elementwise(names, **more):
 
 # first and second operand in separate ranges, so that neither remainder nor extremum is at a jump
 TABLE = {
-    **elementwise('neg abs sign square floor ceil round trunc exp exp2 expm1 sin cos atan sinh cosh tanh asinh erf erfc relu sigmoid'),
+    **elementwise('neg abs sign square floor ceil round trunc frac exp exp2 expm1 sin cos atan sinh cosh tanh asinh erf erfc relu sigmoid'),
     **elementwise('reciprocal log log2 log10 log1p sqrt rsqrt', domain=POSITIVE),
     **elementwise('tan asin acos atanh erfinv', domain=UNIT), 'acosh': Op(one, domain=(1.3, 4)),
     # by way of x + 16, because PyTorch's trigamma, which their gradients use, is off by 5e-10 for small x
@@ -430,6 +430,7 @@ TABLE = {
     'lerp': Op(broadcast(3)), 'where': Op(chosen, lambda torch, x, y, condition: torch.where(condition, x, y),
                                           lambda tenon, x, y, condition: tenon.where(condition, x, y)),
     'addcmul': Op(broadcast(3)), 'addcdiv': Op(broadcast(3), domain=(REAL, REAL, POSITIVE)),
+    'sigmoid_gate': Op(broadcast(2), lambda torch, x, gate: x * torch.sigmoid(gate)),
     'prelu': Op(broadcast(2), lambda torch, x, weight: torch.where(x > 0, x, weight * x)),
     'shrink': Op(one_with(lambd=st.floats(0.1, 1)), lambda torch, x, lambd: torch.nn.functional.softshrink(x, lambd),
                  lambda tenon, x, lambd: tenon.shrink(x, lambd, lambd)),
@@ -451,7 +452,7 @@ TABLE = {
     'diagonal': Op(diagonals, lambda torch, x, offset, dim0, dim1: torch.diagonal(x, offset, dim0, dim1)),
     'as_strided': Op(strided, lambda torch, x, shape, strides, offset: torch.as_strided(x.clone(memory_format=torch.contiguous_format), shape, strides, offset),
                      lambda tenon, x, **arguments: tenon.as_strided(tenon.contiguous(x), **arguments)),
-    'sum': reduced('sum'), 'mean': reduced('mean'), 'max': reduced('amax'), 'min': reduced('amin'),
+    'sum': reduced('sum'), 'nansum': reduced('nansum'), 'mean': reduced('mean'), 'max': reduced('amax'), 'min': reduced('amin'),
     'logsumexp': reduced('logsumexp'), 'prod': Op(one_with(dims=dims, keepdim=st.booleans()), product),
     'var': spread('var'), 'std': spread('std'),
     'norm': Op(one_with(dims=some_dims, p=st.sampled_from([1., 2., 3.]), keepdim=st.booleans()),

@@ -12,7 +12,7 @@ from tenon.torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 # Ops whose tangents come from two backward passes over the op alone; all others that have gradients have a rule.
 WITHOUT_RULE = set("""
-    prod norm cumprod scaled_matmul dropout grid_sample grid_sample_backward attention attention_backward lstm lstm_backward layer_norm
+    prod prod_backward nansum norm cumprod cumprod_backward scaled_matmul dropout grid_sample grid_sample_backward attention attention_backward lstm lstm_backward layer_norm
     layer_norm_backward rms_norm rms_norm_backward group_norm group_norm_backward batch_norm batch_norm_backward cross_entropy mse_loss
     l1_loss smooth_l1_loss huber_loss bce_loss bce_with_logits_loss kl_div_loss scatter_reduce embedding_bag softmax_backward log_softmax_backward linear_int4
     softmax_cross_entropy_backward ctc_loss ctc_loss_backward attention_packed attention_packed_backward add_layer_norm

@@ -187,7 +187,7 @@ def glu(input, dim=-1):
     if x.shape[dim] % 2:
         raise InvalidArgumentError(f'[glu] dim {dim} has {x.shape[dim]} entries, must be even')
     half = x.shape[dim] // 2
-    return named(ops['slice'](x, dim, 0, half) * ops['sigmoid'](ops['slice'](x, dim, half, 2 * half)), 'GluBackward0')
+    return named(ops['sigmoid_gate'](ops['slice'](x, dim, 0, half), ops['slice'](x, dim, half, 2 * half)), 'GluBackward0')
 
 
 def _implicit(x):

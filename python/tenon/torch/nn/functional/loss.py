@@ -59,11 +59,9 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
     """|x - target|."""
     reduction = _reduction(reduction, size_average, reduce)
     x, target = _pair('l1_loss', input, target)
-    gap = x - target
-    if weight is not None or reduction == 'none' or gap.dtype not in (_core.float32, _core.float64):
-        return _weighted(ops['abs'](gap), weight, reduction)
-    total = ops['norm'](gap, 1.0)  # avoids writing |gap|
-    return named(total, 'SumBackward0') if reduction == 'sum' else named(total / gap.size, 'MeanBackward0')
+    if weight is None and rank(x.dtype) == 2:
+        return ops['l1_loss'](x, target, reduction)
+    return _weighted(ops['abs'](x - target), weight, reduction)
 
 
 @in_float32
