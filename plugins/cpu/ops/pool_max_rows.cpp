@@ -55,18 +55,12 @@ void max_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x
   const int64_t width = pool.in[2], out = pool.out[2];
   const int64_t kernel = pool.windows[2][static_cast<size_t>(out / 2)].end -
                          pool.windows[2][static_cast<size_t>(out / 2)].begin;
-  constexpr int64_t kShort = 256, kBeyond = hn::MaxLanes(hn::ScalableTag<float>());
-  float short_best[kShort + kBeyond];
-  int32_t short_at[kShort + kBeyond];
-  const size_t size = out > kShort ? static_cast<size_t>(out + kBeyond) : 0;
-  std::vector<float> long_best(size);
-  std::vector<int32_t> long_at(size);
-  float* const best = size == 0 ? short_best : long_best.data();
-  int32_t* const best_at = size == 0 ? short_at : long_at.data();
+  std::vector<float> best(static_cast<size_t>(out) + hn::MaxLanes(hn::ScalableTag<float>()));
+  std::vector<int32_t> best_at(best.size());
   for (const Window& rows : pool.windows[1]) {
     for (int64_t o = 0; o < out; ++o) {
-      best[o] = -std::numeric_limits<float>::infinity();
-      best_at[o] =
+      best[static_cast<size_t>(o)] = -std::numeric_limits<float>::infinity();
+      best_at[static_cast<size_t>(o)] =
           static_cast<int32_t>(rows.begin * width + pool.windows[2][static_cast<size_t>(o)].begin);
     }
     for (int64_t y = rows.begin; y < rows.end; ++y)
@@ -77,14 +71,14 @@ void max_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x
         if (first >= last) continue;
         const int64_t at = y * width + first * stride + k - shift;
         if (stride == 1)
-          tap_row<1>(x + at, room - at, static_cast<int32_t>(at), last - first, best + first,
-                     best_at + first);
+          tap_row<1>(x + at, room - at, static_cast<int32_t>(at), last - first, best.data() + first,
+                     best_at.data() + first);
         else
-          tap_row<2>(x + at, room - at, static_cast<int32_t>(at), last - first, best + first,
-                     best_at + first);
+          tap_row<2>(x + at, room - at, static_cast<int32_t>(at), last - first, best.data() + first,
+                     best_at.data() + first);
       }
-    std::copy_n(best, out, values);
-    widen_row(best_at, out, indices);
+    std::copy_n(best.data(), out, values);
+    widen_row(best_at.data(), out, indices);
     values += out;
     indices += out;
   }
