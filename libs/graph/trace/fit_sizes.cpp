@@ -124,8 +124,12 @@ bool SizeFit::advance() {
   }
   if (probe >= kProbes) return false;
   next_.clear();
-  for (size_t d = 0; d < dims_.size(); ++d)
-    next_.push_back(probe_size(dims_[d], (probe * (d % 6 + 1) + d) % kProbes));
+  for (size_t d = 0; d < dims_.size(); ++d) {
+    // Only one dim is at its largest at a time, because what the function makes on the host may be of their product.
+    const size_t largest = (2 * kProbes - 1 - d % kProbes) % kProbes;
+    const size_t step = (probe + kProbes - largest) * (d % 6 + 1);
+    next_.push_back(probe_size(dims_[d], (step + kProbes - 1) % kProbes));
+  }
   return true;
 }
 

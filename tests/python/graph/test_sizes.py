@@ -221,6 +221,18 @@ def test_compile_of_what_takes_multiples():
             assert all(same(one, other) for one, other in zip(fast(x), net(x), strict=True))
 
 
+def test_sizes_are_not_large_all_at_once():
+    seen = []
+
+    def fn(x):
+        seen.append(x.shape)
+        return x + 1
+
+    tenon.graph.trace(fn, tenon.ones(2, 3, 4), dynamic={0: {0: 'a', 1: 'b', 2: 'c'}})
+    assert max(max(shape) for shape in seen) > 1000
+    assert max(a * b * c for a, b, c in seen) < 1000 * 100 * 100
+
+
 def test_small_tensors_made_of_sizes_follow_them():
     def fn(x):
         sizes = tenon.tensor([x.shape[0], 7, x.shape[1] // 2])
