@@ -136,7 +136,7 @@ TN_OP(floor_divide) = {
     .example = "tenon.floor_divide(t([7, -7]), 2)",
     .in_place = true,
     .rule = &rule::binary_real,
-    .gradient = &gradient::zero,
+    .gradient = &gradient::floor_divide,
 };
 
 TN_RULE(binary_real, floor_divide,
@@ -148,6 +148,12 @@ TN_RULE(binary_real, floor_divide,
   const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
   if (!in_mask(dtype, TN_MASK_REAL)) refuse(frame, dtype, "a real dtype");
   binary(frame, dtype);
+}
+
+// piecewise constant
+TN_GRADIENT(floor_divide, {}) {
+  const Tensor zero = zeros_like(c.grad());
+  for (const uint32_t i : {arg::x, arg::y}) c.set(i, zero);
 }
 
 TN_OP(remainder) = {
@@ -193,7 +199,7 @@ TN_GRADIENT(pow, {.if_needs = {in_(arg::x) | in_(arg::y), in_(arg::x) | in_(arg:
   const Value x(c, arg::x), y(c, arg::y);
   const Tensor g = c.grad();
   if (c.needs(arg::x) && y.is_number()) {
-    if (y.complex() != 0.0) c.set(arg::x, power_gradient(g, x.tensor(), y.complex()));
+    c.set(arg::x, y.complex() != 0.0 ? power_gradient(g, x.tensor(), y.complex()) : zeros_like(g));
   } else if (c.needs(arg::x)) {
     const Tensor lower = where(logical_and(equal(x, 0), equal(y, 0)), 0, y.tensor() - 1);
     c.set(arg::x, g * conj_of(mul(y, pow(x, lower))));

@@ -21,7 +21,7 @@ Tensor repeated(const Frame& frame, const Tensor& x, std::span<const int64_t> re
     wide.insert(wide.end(), {times, size});
     merged.push_back(times * size);
   }
-  return reshape(expand(reshape(x, split), wide), merged);
+  return reshape(clone(expand(reshape(x, split), wide)), merged);
 }
 
 }  // namespace

@@ -52,6 +52,14 @@ def test_fills_of_columns_may_be_written_to():
     np.testing.assert_array_equal(np.asarray(x), want)
 
 
+def test_repeated_elements_are_copies():
+    for x in (tenon.ones(3), tenon.ones(1), tenon.ones(2, 3).T):
+        for y in (tenon.tile(x, (1,) * x.ndim), tenon.tile(x, (2,) * x.ndim), x.tile(1), x.repeat(*(1,) * x.ndim), x.repeat(*(3,) * x.ndim)):
+            y[...] = 7.0
+            y[(0,) * y.ndim] = 8.0
+            assert (np.asarray(x) == 1).all() and (np.asarray(y) == 7).sum() == y.size - 1
+
+
 def test_what_is_made_of_rows():
     x = laid(2, 1, 0)
     for result in (x.contiguous(), tenon.stack([x, x]), x.sum(0)):
