@@ -46,10 +46,12 @@ def is_pytest(test):
     return in_suite(test, "pytest")
 
 
-def select(tests, name, suite):
+def select(tests, name, suite=None, without=None):
     """The tests to run and the GoogleTest filter for them."""
     if suite:
         tests = [t for t in tests if in_suite(t, suite)]
+    if without:
+        tests = [t for t in tests if not in_suite(t, without)]
     if not name:
         return tests, None
     by_program = [t for t in tests if name.lower() in t["name"].lower()]
@@ -210,6 +212,7 @@ def main():
     parser.add_argument("--whole", action="store_true", help="run every case on slow devices, too, instead of a sample")
     parser.add_argument("--pytorch", type=pathlib.Path, metavar="DIR", help="also run the tests that compare with PyTorch, with DIR/python")
     parser.add_argument("--suite", help="run only tests of this Meson suite")
+    parser.add_argument("--without", metavar="SUITE", help="leave out the tests of this Meson suite")
     options = parser.parse_args()
 
     if run_ninja.run(["-C", options.build, "-j", options.jobs, "build.ninja"]):
@@ -217,7 +220,7 @@ def main():
     tests = introspect(options.build, "tests")
     if options.pytorch:
         tests = list(beside_pytorch(tests, options.pytorch.absolute() / "python"))
-    tests, pattern = select(tests, options.name, options.suite)
+    tests, pattern = select(tests, options.name, options.suite, options.without)
     if not options.whole:
         sample(tests, commit())
     build_programs(options.build, tests, options.jobs)

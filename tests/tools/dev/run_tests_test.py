@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of pytest run twice where PyTorch is: without what compares with it, and that alone, in which a skip is a failure."""
+"""Which tests run. Those of pytest run twice where PyTorch is: without what compares with it, and that alone, in which a skip is a failure."""
 
 import pathlib
 import sys
@@ -56,6 +56,19 @@ class Pytorch(unittest.TestCase):
     def test_a_folder_may_have_nothing_to_compare(self):
         _, compared = self.outcomes("def test_alone():\n    pass\n")
         self.assertEqual((compared.passed, compared.failures, compared.skips), (0, [], []))
+
+
+class Suites(unittest.TestCase):
+    def test_a_suite_is_taken_or_left_out(self):
+        tests = [{"name": name, "suite": suites, "protocol": "gtest"}
+                 for name, suites in (("core", ["tenon"]), ("pool", ["tenon", "tenon:threads"]), ("vulkan", ["tenon", "tenon:sampled"]))]
+
+        def names(*args, **options):
+            return [test["name"] for test in run_tests.select(tests, *args, **options)[0]]
+        self.assertEqual(names(None, suite="threads"), ["pool"])
+        self.assertEqual(names(None, without="sampled"), ["core", "pool"])
+        self.assertEqual(names("vulkan", without="sampled"), ["core", "pool"])
+        self.assertEqual(names("core", without="sampled"), ["core"])
 
 
 if __name__ == "__main__":
