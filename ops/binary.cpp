@@ -152,7 +152,7 @@ TN_RULE(binary_real, floor_divide,
 
 // piecewise constant
 TN_GRADIENT(floor_divide, {}) {
-  const Tensor zero = zeros_like(c.grad());
+  const Tensor zero = full_like(c.grad(), 0);
   for (const uint32_t i : {arg::x, arg::y}) c.set(i, zero);
 }
 
@@ -199,7 +199,7 @@ TN_GRADIENT(pow, {.if_needs = {in_(arg::x) | in_(arg::y), in_(arg::x) | in_(arg:
   const Value x(c, arg::x), y(c, arg::y);
   const Tensor g = c.grad();
   if (c.needs(arg::x) && y.is_number()) {
-    c.set(arg::x, y.complex() != 0.0 ? power_gradient(g, x.tensor(), y.complex()) : zeros_like(g));
+    c.set(arg::x, y.complex() != 0.0 ? power_gradient(g, x.tensor(), y.complex()) : full_like(g, 0));
   } else if (c.needs(arg::x)) {
     const Tensor lower = where(logical_and(equal(x, 0), equal(y, 0)), 0, y.tensor() - 1);
     c.set(arg::x, g * conj_of(mul(y, pow(x, lower))));

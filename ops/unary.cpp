@@ -80,7 +80,7 @@ static uint32_t all_unless_complex(const tn_value* args) {
 // sign is constant; complex, y = x/|x|: (g − y·Re(ȳ·g))/|x|, 0 at 0
 TN_GRADIENT(sign, {.always = in_(arg::x) | out_(0), .unread = all_unless_complex}) {
   if (!is_complex(static_cast<DType>(c.dtype(arg::x))))
-    return c.set(arg::x, zeros_like(c.grad()));
+    return c.set(arg::x, full_like(c.grad(), 0));
   const Tensor y = c.out(), g = c.grad(), size = abs(c.in(arg::x));
   const Tensor zero = equal(size, 0);
   c.set(arg::x, where(zero, 0, (g - y * real(conj(y) * g)) / where(zero, 1, size)));
@@ -124,7 +124,7 @@ TN_RULE(unary_round, floor,
 }
 
 // piecewise constant: dx is 0; ops of other families share it
-TN_GRADIENT_OF(zero, floor, {}) { c.set(arg::x, zeros_like(c.grad())); }
+TN_GRADIENT_OF(zero, floor, {}) { c.set(arg::x, full_like(c.grad(), 0)); }
 
 TN_OP(ceil) = {
     .schema = "(Tensor x) -> Tensor",
