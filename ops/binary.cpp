@@ -199,7 +199,8 @@ TN_GRADIENT(pow, {.if_needs = {in_(arg::x) | in_(arg::y), in_(arg::x) | in_(arg:
   const Value x(c, arg::x), y(c, arg::y);
   const Tensor g = c.grad();
   if (c.needs(arg::x) && y.is_number()) {
-    c.set(arg::x, y.complex() != 0.0 ? power_gradient(g, x.tensor(), y.complex()) : full_like(g, 0));
+    c.set(arg::x,
+          y.complex() != 0.0 ? power_gradient(g, x.tensor(), y.complex()) : full_like(g, 0));
   } else if (c.needs(arg::x)) {
     const Tensor lower = where(logical_and(equal(x, 0), equal(y, 0)), 0, y.tensor() - 1);
     c.set(arg::x, g * conj_of(mul(y, pow(x, lower))));
