@@ -60,16 +60,7 @@ TN_OP(contiguous) = {
 // Returns x itself if it is row-major.
 TN_RUN(contiguous) {
   tn_tensor& x = frame.tensor(arg::x);
-  if (x.contiguous()) {
-    outs[0] = Ref::share(&x).take();
-    return;
-  }
-  static const tn_op& clone = builtin("clone");
-  const tn_value value = tensor_value(&x);
-  Ref rows(make_tensor(x.dtype(), x.sizes(), frame.device()));
-  tn_tensor* const into[] = {rows.get()};
-  call_into(clone, &value, 1, into, 1);
-  outs[0] = rows.take();
+  outs[0] = (x.contiguous() ? Ref::share(&x) : copy_rows(x)).take();
 }
 
 TN_OP(to) = {

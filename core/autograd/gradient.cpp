@@ -42,12 +42,6 @@ void add_into(tn_tensor& sum, tn_tensor& term) {
 // Fit to be a leaf's gradient: a tensor of its own, not a part that keeps more memory alive.
 bool is_own(const tn_tensor& gradient) { return is_sole(gradient) && gradient.view.offset == 0; }
 
-Ref copy_of(const tn_tensor& gradient) {
-  static const tn_op& op = builtin("clone");
-  const tn_value arg = tensor_value(&gradient);
-  return call_one(op, &arg, 1);
-}
-
 Tensor share(const Ref& ref) { return Tensor::share(ref.get()); }
 
 // Sums over the dimensions along which `want` was broadcast; undefined when that does not
@@ -136,7 +130,7 @@ void Run::accumulate(LeafNode& leaf, Ref gradient) {
       }
     }
     if (!there) {
-      sum = copy_of(*sum);
+      sum = copy_rows(*sum);
       owned = true;
       continue;
     }

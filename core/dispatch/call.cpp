@@ -225,6 +225,15 @@ void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   written.record();
 }
 
+Ref copy_rows(const tn_tensor& tensor) {
+  static const tn_op& clone = builtin("clone");
+  const tn_value arg = tensor_value(&tensor);
+  Ref rows(make_tensor(tensor.dtype(), tensor.sizes(), *tensor.device));
+  tn_tensor* const into[] = {rows.get()};
+  call_into(clone, &arg, 1, into, 1);
+  return rows;
+}
+
 namespace {
 
 Ref compute_one(const tn_op& op, const tn_value* args, uint32_t nargs) {

@@ -78,7 +78,7 @@ def main():
     p.add_argument('--width', type=int, default=64, help='channels of the first blocks')
     p.add_argument('--lr', type=float, default=0.1)
     p.add_argument('--reach', type=float, default=0.94)
-    o = common.parse(p, short=dict(epochs=1, steps=40, width=8, batch_size=64, reach=0.4))
+    o = common.parse(p, short=dict(epochs=2, steps=62, width=8, batch_size=64, lr=0.05, reach=0.6))
 
     images, labels = common.clothes(o, count=2000 if o.short else None)
     test_images, test_labels = common.clothes(o, train=False, count=500 if o.short else None)

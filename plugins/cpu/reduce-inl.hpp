@@ -248,8 +248,9 @@ struct Reduction {
   }
 
   // Results of a few elements each, a block of them at a time: element by element into rows of a buffer, which are then folded.
+  // Not rows (one reduced dimension): fused kernels give them to this one a few at a time and must get the same bits.
   bool by_blocks() const {
-    return plan.count > 0 && plan.count <= kBufferRows && plan.nkept > 0 &&
+    return plan.nreduced > 1 && plan.count > 0 && plan.count <= kBufferRows && plan.nkept > 0 &&
            plan.kept_shape[plan.nkept - 1] >= kFewColumns;
   }
   void blocks() const {

@@ -66,7 +66,7 @@ def nextafter(x1, x2, /):
         raise TypeError('[nextafter] needs a Tensor')
     x, y = (_place(v.detach(), dtype, 'cpu') if isinstance(v, Tensor) else ops['full']((), v, dtype) for v in (x1, x2))
     shape = common_shape([x.shape, y.shape], 'nextafter')
-    x, y = ops['clone'](_expand(x, shape)), ops['clone'](_expand(y, shape))
+    x, y = ops['contiguous'](_expand(x, shape)), ops['contiguous'](_expand(y, shape))
     if not x.size:
         return _place(x, None, given[0].device)
     real, integer, dtype = _BITS[dtype.name]

@@ -47,7 +47,8 @@ void add_product_gradients(Table& t) {
           kFloats | kComplex,
           [=, shape = shape, dim = dim](DType dtype, Rng& rng) {
             const Array g = random_array(rng, dtype, shape);
-            Array x = random_array(rng, dtype, shape, 0.6, 1.5), y(dtype, shape);
+            // 70 elements of 1.05 have a product that half precision holds.
+            Array x = random_array(rng, dtype, shape, 0.9, 1.05), y(dtype, shape);
             for_each_row(x, dim, [&](const std::vector<size_t>& row) {
               Complex total = 1;
               for (int z = 0; z < zeros && row.size() > 3; ++z) x.v[row[2 * size_t(z) + 1]] = 0;

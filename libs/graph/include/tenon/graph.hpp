@@ -7,6 +7,7 @@
 #define TENON_GRAPH_HPP
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -186,6 +187,8 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
   detail::check(
       tn_trace_begin_sizes(declared.data(), static_cast<uint32_t>(declared.size()), &began));
   detail::Recording recording(began, &tn_trace_drop);
+  std::exception_ptr
+      failure;  // the function's own, at a size that is done without if another one is found
   for (uint32_t more = 1; more != 0;) {
     std::vector<Tensor> inputs, results;
     for (size_t i = 0; i < like.size(); ++i) {
@@ -202,10 +205,18 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
         tn_status_release(refused);
         throw;  // rethrows what the function threw
       }
+      if (!failure) failure = std::current_exception();
       continue;
     }
-    detail::check(tn_trace_next(began, TensorList(results).handles(),
-                                static_cast<uint32_t>(results.size()), &more));
+    tn_status* refused = tn_trace_next(began, TensorList(results).handles(),
+                                       static_cast<uint32_t>(results.size()), &more);
+    if (refused != nullptr && failure &&
+        detail::to_view(tn_status_message(refused)).find("the function fails where") !=
+            std::string_view::npos) {
+      tn_status_release(refused);
+      std::rethrow_exception(failure);
+    }
+    detail::check(refused);
   }
   return detail::end_trace(std::move(recording), {}, device);
 }
