@@ -363,7 +363,7 @@ tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nre
                                     : owned->tracer->finish(shared(results, nresults, "a result"));
     if (owned->first) graph = graph::fit(std::move(*owned->first), graph);
     owned.reset();  // frees the thread, because the program traces again for its device
-    *out = new tn_program{{std::move(graph), device_of(device)}};
+    *out = new tn_program{{graph, device_of(device)}};
   });
 }
 

@@ -1,5 +1,7 @@
 // Pooling. The input is padded beforehand, so padding may be uneven and the last window may be cut.
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "convert/layers.hpp"
 #include "convert/table.hpp"
@@ -135,8 +137,10 @@ Tensor max_unpool(const Call& call) {
   for (size_t d = 0; d < windows.rank(); ++d)
     sizes.push_back((x.shape()[d + 2] - 1) * windows.stride[d] - windows.begin[d] - windows.end[d] +
                     windows.kernel[d]);
-  const Tensor flat = zeros({x.numel() == 0 ? 0 : [&] { int64_t n = 1; for (const int64_t size : sizes) n *= size; return n; }()}, x.dtype(), x.device());
-  const Tensor made = scatter(flat, 0, places.reshape({-1}), x.reshape({-1})).reshape(sizes);
+  const int64_t whole =
+      std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  const Tensor flat = zeros({x.numel() == 0 ? 0 : whole}, x.dtype(), x.device());
+  Tensor made = scatter(flat, 0, places.reshape({-1}), x.reshape({-1})).reshape(sizes);
   if (!call.has(2)) return made;
   const Ints wanted = call.ints(2);
   Ints more;

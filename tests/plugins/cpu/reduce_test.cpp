@@ -221,7 +221,9 @@ TEST(Losses, EveryPairOfLayouts) {
     for (const auto& [layout, x] : layouts(dtype, 7))
       for (const auto& [other, target] : layouts(dtype, 9)) {
         const Array a = array_of(x), b = array_of(target);
-        const auto expect = [&, what = layout + " and " + other](const auto& loss, auto term) {
+        std::string what = layout;
+        (what += " and ") += other;
+        const auto expect = [&](const auto& loss, auto term) {
           Array each = a;
           for (size_t i = 0; i < each.v.size(); ++i) each.v[i] = term(a.v[i] - b.v[i]);
           const double tol = 8 * tolerance(dtype), sum = total(each.v);
