@@ -234,32 +234,27 @@ Ref copy_rows(const tn_tensor& tensor) {
   return rows;
 }
 
-namespace {
-
-Ref compute_one(const tn_op& op, const tn_value* args, uint32_t nargs) {
-  Frame frame(op, args, nargs);
-  tn_tensor* out = nullptr;
-  compute(frame, nullptr, &out);
-  return Ref(out);
+void copy_into(tn_tensor* target, const tn_tensor& source) {
+  static const tn_op& clone = builtin("clone");
+  const tn_value arg = tensor_value(&source);
+  Frame frame(clone, &arg, 1);
+  compute(frame, &target, nullptr);
 }
-
-}  // namespace
 
 Ref make_contiguous(const tn_tensor& tensor) {
   if (tensor.contiguous()) return Ref::share(const_cast<tn_tensor*>(&tensor));
-  static const tn_op& clone = builtin("clone");
-  const tn_value arg = tensor_value(&tensor);
   Ref rows(make_tensor(tensor.dtype(), tensor.sizes(), *tensor.device));
-  tn_tensor* const into[] = {rows.get()};
-  Frame frame(clone, &arg, 1);
-  compute(frame, into, nullptr);
+  copy_into(rows.get(), tensor);
   return rows;
 }
 
 Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype) {
   static const tn_op& cast = builtin("cast");
   const tn_value args[] = {tensor_value(&tensor), int_value(TN_VALUE_DTYPE, dtype)};
-  return compute_one(cast, args, 2);
+  Frame frame(cast, args, 2);
+  tn_tensor* out = nullptr;
+  compute(frame, nullptr, &out);
+  return Ref(out);
 }
 
 }  // namespace tenon::core

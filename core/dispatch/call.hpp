@@ -24,6 +24,8 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
 // `into` holds the destinations of an in-place call, or is NULL. Returns who computed it.
 std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs);
 
+// Copies `source` into the elements of `target`: any strides, one dtype and shape. Not recorded.
+void copy_into(tn_tensor* target, const tn_tensor& source);
 // A row-major copy of the tensor, recorded like any call.
 Ref copy_rows(const tn_tensor& tensor);
 // A row-major version of the tensor, itself when it is one. Not recorded.

@@ -9,14 +9,6 @@
 namespace tenon::core {
 namespace {
 
-// Copies `source` into the elements of `target`: any strides, one dtype and shape.
-void copy_into(tn_tensor* target, const tn_tensor& source) {
-  static const tn_op& op = builtin("clone");
-  tn_value arg = tensor_value(&source);
-  Frame frame(op, &arg, 1);
-  compute(frame, &target, nullptr);
-}
-
 bool same_elements(const tn_tensor& a, const tn_tensor& b) {
   return a.storage == b.storage && a.view.offset == b.view.offset && a.dtype() == b.dtype() &&
          std::ranges::equal(a.sizes(), b.sizes()) &&

@@ -279,16 +279,7 @@ def tile(input, dims):
 
 def repeat(input, *repeats):
     """The whole tensor repeated along each dimension; extra numbers make new leading dimensions."""
-    repeats = shape_of(repeats)
-    lead = len(repeats) - check(input).ndim
-    if lead < 0 or any(n < 0 for n in repeats):
-        raise InvalidArgumentError(f'[repeat] {repeats} for a tensor of rank {input.ndim}')
-    shape = (1,) * lead + tuple(input.shape)
-    if all(n == 1 for n in repeats):
-        return named(ops['clone'](_reshape(input, shape)), 'RepeatBackward0')
-    wide = ops['expand'](_reshape(input, [n for size in shape for n in (1, size)]), [n for pair in zip(repeats, shape) for n in pair])
-    found = ops['contiguous'](_reshape(wide, [a * b for a, b in zip(repeats, shape)]))  # of one element the reshape is a view
-    return named(found, 'RepeatBackward0')
+    return named(ops['repeat'](check(input), shape_of(repeats)), 'RepeatBackward0')
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
