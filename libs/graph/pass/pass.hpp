@@ -1,4 +1,4 @@
-// Passes over a lowered graph. Each keeps the exact bits of the results (except the payload of signalling NaNs). Anchored kernels
+// Passes over a graph, lowered unless it says otherwise. Each keeps the exact bits of the results (except the payload of signalling NaNs). Anchored kernels
 // (fuse/anchored.hpp) round differently and are left out when results must be exact.
 #pragma once
 
@@ -12,6 +12,9 @@ namespace tenon::graph {
 std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact,
                                   Decided* decided);
 
+// Before lowering: a sum of slices that lie side by side, each put into zeros of its own, becomes writes of the slices into one result. So
+// gradients of chunk, split and unbind take one pass over memory. None if there is no such sum.
+std::optional<Graph> join_slices(const Graph& graph);
 // Removes a node that repeats an earlier one.
 void share_equal(Graph& graph);
 // Removes nodes whose result equals an operand or an earlier result: x * 1, -(-x), copies with the same layout.

@@ -114,7 +114,8 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now(const Graph& graph,
                                                              Decided* decided) const {
   auto made = std::make_shared<Lowered>();
   made->epoch = Recorder::epoch();
-  made->graph = lower(graph, device_);
+  const std::optional<Graph> joined = join_slices(graph);
+  made->graph = lower(joined ? *joined : graph, device_);
   for (Node& node : made->graph.nodes) {
     if (node.control == nullptr) continue;
     node.control = std::make_shared<Control>(*node.control);

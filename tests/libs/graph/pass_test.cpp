@@ -103,6 +103,32 @@ TEST(Passes, ZerosKeepTheirSigns) {
   });
 }
 
+// `part` at [start, end) of zeros with six columns.
+Tensor placed(const Tensor& part, int64_t start, int64_t end) {
+  return slice_scatter(zeros({2, 6}), part, 1, start, end);
+}
+
+TEST(Passes, SlicesThatFillASumAreWrittenIntoIt) {
+  const Tensor x = tensor({0.0f, -0.0f, 1.0f, -2.0f, 3.0f, -0.0f}).reshape({2, 3});
+  const Program program = expect_equal({x}, [](In in) {
+    const Tensor a = placed(in[0], 3, 6), b = placed(slice(in[0], 1, 0, 1), 0, 1),
+                 c = placed(exp(slice(in[0], 1, 1, 3)), 1, 3);
+    const Tensor rows = slice_scatter(zeros({4, 3}), in[0], 0, 0, 2) +
+                        slice_scatter(zeros({4, 3}), in[0] * 2.0, 0, 2, 4);
+    return Results{a + b + c, (c + a) + b, rows.matmul(in[0].transpose(0, 1))};
+  });
+  EXPECT_EQ(count(program, "slice_scatter("), 0u) << program.explain();
+}
+
+TEST(Passes, SlicesThatOverlapOrLeaveGapsAreAdded) {
+  const Program program = expect_equal({randn({2, 3})}, [](In in) {
+    const Tensor a = placed(in[0], 0, 3), b = placed(in[0], 2, 5), c = placed(in[0], 3, 6);
+    const Tensor ones_outside = slice_scatter(ones({2, 6}), in[0], 1, 0, 3);
+    return Results{a + b, a + c + b, ones_outside + c, a + a};
+  });
+  EXPECT_EQ(count(program, "slice_scatter("), 4u) << program.explain();
+}
+
 TEST(Passes, ResultsTakeTheMemoryOfOperands) {
   const Program program = expect_equal(
       {randn({64, 64})}, [](In in) { return Results{in[0].matmul(in[0]).relu().matmul(in[0])}; });
