@@ -41,7 +41,7 @@ Array mirrored(const Array& array) {
   return out;
 }
 
-// Each dimension gets gaps of one element with other contents.
+// Leaves a gap of one element, filled with other numbers, along each dimension.
 Array spread(const Array& array) {
   Shape shape = array.shape;
   for (int64_t& size : shape) size = 2 * size + 1;

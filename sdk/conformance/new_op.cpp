@@ -5,7 +5,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Results must only depend on the arguments, or nobody can say what they should be.
+// Results must depend on the arguments alone; otherwise there is no reference to compare them with.
 bool is_random(const tn_op* op) {
   return detail::to_view(tn_op_schema(op)).find("generator") != std::string_view::npos;
 }
@@ -182,7 +182,7 @@ void run_made_up_values(const std::string& name, const Options& options, Sink& s
     for (DType dtype : {DType::F32, DType::F64})
       for (Layout layout : kLayouts) {
         const bool offered = dtype == DType::F32 || op.dtype() == DType::F64;
-        if (!offered || layout == Layout::Broadcast) continue;  // which is other data
+        if (!offered || layout == Layout::Broadcast) continue;  // broadcasting changes the data
         if (options.brief && layout != Layout::Contiguous && layout != Layout::Sliced) continue;
         run_case(sink,
                  name + "/arguments " + std::to_string(set + 1) + "/" +

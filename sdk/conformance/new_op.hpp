@@ -14,17 +14,17 @@ class NewOp {
   const tn_op* op() const { return op_; }
   Device device() const { return device_; }
 
-  // The number of argument sets that the op takes; if 0, why.
+  // How many argument sets the op accepts; if none, the reason.
   size_t sets() const { return taken_.size(); }
   const std::string& reason() const { return reason_; }
-  // Writes into an argument. Writing is its purpose, and no leaf can be one.
+  // Writes into an argument. A leaf cannot be that argument, so such ops have no gradient checks.
   bool writes() const;
   // The widest float type of the device.
   DType dtype() const;
   // A call with argument set `set`; each variant has other data.
   std::unique_ptr<Call> call(size_t set, DType dtype, uint64_t variant, Layout layout) const;
   std::vector<Array> results(DType dtype, uint64_t variant, Layout layout) const;
-  // The reference: the same values in f64, on the host if it runs there. `dtype` says how they were rounded.
+  // The reference: the same values in f64, computed on the host if the op runs there. `dtype` is the dtype that they were rounded to.
   std::vector<Array> reference(size_t set, DType dtype) const;
 
  private:

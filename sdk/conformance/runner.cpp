@@ -242,7 +242,7 @@ std::string check_gradient(const tn_op* op, const Case& c, Device device) {
   Args args;
   c.make(args, rng);
   Call call(op, args, device, static_cast<Layout>(c.layout), rng);
-  std::vector<size_t> free;  // tensors that want gradients
+  std::vector<size_t> free;  // tensors that need gradients
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < call.tensors().size(); ++i)
     if (!call.belongs_to(i, c.sample.fixed)) free.push_back(i), inputs.push_back(call.tensors()[i]);
@@ -268,7 +268,7 @@ const tn_op* find(const std::string& name) {
 
 namespace {
 
-// The sample's dtypes that the device has. f32 comes first, since most kernels take it; with `brief` alone.
+// The sample's dtypes that the device supports. f32 comes first, because most kernels take it; with `brief` it is the only one.
 std::vector<DType> dtypes_of(const Sample& sample, const Options& options, Sink& sink) {
   std::vector<DType> found;
   const uint64_t offered = options.device.info().dtypes;

@@ -117,7 +117,7 @@ tn_host make_host() {
   return host;
 }
 
-// Plugins keep the pointer, so a table lives as long as the process. A newer host's has slots that nobody here knows.
+// Plugins keep the pointer, so a table lives as long as the process. A newer host's table has slots that nothing here knows.
 const tn_host* host_of_size(uint32_t extra) {
   static const tn_host plain = make_host();
   if (extra == 0) return &plain;

@@ -1,4 +1,4 @@
-// A host of the suite's own, without the core between: opens a plugin's library and drives its tables directly.
+// The suite's own host: it opens a plugin's library and drives its tables directly, without the core.
 #pragma once
 
 #include <memory>
@@ -30,9 +30,9 @@ struct StagedOp {
 
 class Stage {
  public:
-  // Opens the library and asks it. Throws Error.
+  // Opens the library and calls its query. Throws Error.
   explicit Stage(const std::string& path);
-  ~Stage();  // stops what was started
+  ~Stage();  // stops the plugin if it was started
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
@@ -46,7 +46,7 @@ class Stage {
   std::vector<StagedType> types;
   std::vector<StagedKernel> kernels;
   std::vector<StagedOp> ops;
-  // What register_* answers instead of taking the table; 0: takes it.
+  // The code that register_* returns instead of accepting the table; 0 accepts it.
   uint32_t refuse_with = TN_OK;
 
   // Statuses made through host tables and not yet given back, of all stages.
@@ -62,7 +62,7 @@ class Stage {
 
 // "code: message" of a status that the caller owns; empty for NULL. Releases it.
 std::string text_of(tn_status* status);
-// A slot that is missing counts as one that answers TN_UNIMPLEMENTED.
+// A missing slot counts as one that returns TN_UNIMPLEMENTED.
 template <class... Params, class... Args>
 void call(tn_status* (*slot)(Params...), const char* name, Args... args) {
   if (slot == nullptr) throw Error(TN_UNIMPLEMENTED, std::string("the plugin has no ") + name);

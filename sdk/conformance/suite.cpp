@@ -48,7 +48,8 @@ std::set<std::string> op_names() {
     names.emplace(detail::to_view(tn_op_name(tn_op_at(i))));
   return names;
 }
-std::vector<std::string> g_new_ops;  // of the subject, not of what is discovered later
+std::vector<std::string>
+    g_new_ops;  // the subject's own, not those of plugins that are discovered later
 
 const PluginInfo* find_info(const std::vector<PluginInfo>& infos, const Subject& subject) {
   std::error_code error;
@@ -68,7 +69,7 @@ bool claims_any_kernel(std::string_view id, Device device) {
   return false;
 }
 
-// The first device of its own, or the first that its kernels are for; the host for ops that are made of others.
+// The plugin's first device, or the first one that its kernels are for. For ops composed of others, the host.
 std::string device_for(std::string_view id) {
   for (const Device& device : devices())
     if (device.plugin() == id) return std::string(device.id());
@@ -94,7 +95,7 @@ const Group* find_group(std::string_view name) {
 bool claims_kernel(std::string_view id, const tn_op* op, Device device, DType dtype) {
   const auto code = static_cast<tn_dtype>(dtype);
   if (detail::to_view(tn_op_provider(op, device.get(), code)) == id) return true;
-  std::string text;  // another's kernel may come first
+  std::string text;  // another plugin's kernel may come first
   detail::check(tn_op_explain(
       op, device.get(), code,
       [](void* to, tn_str chunk) {
@@ -117,7 +118,7 @@ void load_subject(Subject& subject) {
     loaded = subject.path;
     g_new_ops.clear();
     std::ranges::set_difference(op_names(), before, std::back_inserter(g_new_ops));
-    tn_fallback_set(TN_FALLBACK_ALLOW);  // what runs where is in the report
+    tn_fallback_set(TN_FALLBACK_ALLOW);  // the report shows which op ran where
   }
   if (subject.id.empty()) {
     const std::vector<PluginInfo> infos = plugins();
@@ -161,7 +162,7 @@ Claims claims_of(const Subject& subject) {
   }
   for (const tn_offered_layer& layer : layers_of(subject))
     claims.layers.emplace_back(detail::to_view(layer.name));
-  claims.new_ops = g_new_ops;  // which run wherever the ops run that they are made of
+  claims.new_ops = g_new_ops;  // they run wherever the ops that they are composed of run
   return claims;
 }
 

@@ -9,7 +9,7 @@ namespace tenon::conformance {
 struct Symbols {
   std::vector<std::string> exported, undefined;
 };
-// Throws Error where the file is no 64-bit ELF library of this byte order.
+// Throws Error if the file is not a 64-bit ELF library of this byte order.
 Symbols read_symbols(const std::string& path);
 
 }  // namespace tenon::conformance

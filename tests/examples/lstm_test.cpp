@@ -1,4 +1,4 @@
-// examples/plugins/lstm.c: a third party's layer, its training on each device, its products in bf16.
+// examples/plugins/lstm.c: a third-party layer, trained on each device, with products in bf16.
 #include "lstm.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ std::vector<Tensor> lstm(const std::vector<Tensor>& in) {
   return Op("acme.lstm").many(3, in[0], in[1], in[2], in[3], in[4], in[5]);
 }
 
-// The layer written out, in double.
+// The layer, written out in double precision.
 std::vector<Values> reference(const Layer& layer) {
   const int64_t steps = layer.x.shape()[0], batch = layer.x.shape()[1], in = layer.x.shape()[2],
                 n = layer.state.shape()[1];
@@ -78,7 +78,7 @@ void expect_near(const Values& found, const Values& wanted, double tolerance) {
   for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], wanted[i], tolerance) << i;
 }
 
-// Computes products in bf16 as long as it lives.
+// Computes products in bf16 for the lifetime of the object.
 class Autocast {
  public:
   Autocast() {
@@ -99,7 +99,7 @@ struct Lstm : ::testing::Test {
   static void SetUpTestSuite() { load_plugin(LSTM_PLUGIN); }
 };
 
-// By device.
+// One for each device.
 struct LstmOn : Lstm, ::testing::WithParamInterface<std::string> {
   Device device{GetParam()};
 };
@@ -169,7 +169,7 @@ TEST_P(LstmOn, ProductsInBf16AreNearThoseInF32) {
   EXPECT_EQ(narrow.dtype(), DType::F32);
   EXPECT_NE(values(narrow), values(plain));
   expect_near(values(narrow), values(plain), 2e-2);
-  // To the bit what bf16 gives.
+  // Has exactly the bits that bf16 gives.
   const Tensor w = layer.weights[0].to(DType::BF16);
   EXPECT_EQ(values(product), values(matmul(w, w.t())));
   narrow.sum().backward();  // through the casts
@@ -212,7 +212,7 @@ TEST_F(Lstm, TheCellPromotesAndTakesNumbers) {
   EXPECT_EQ(integers[0].dtype(), DType::F32);
 }
 
-// What is not kept may be overwritten before backward.
+// What is not saved may be overwritten before backward.
 TEST_F(Lstm, TheCellKeepsWhatItsGradientReads) {
   std::vector<Tensor> in = gates();
   in[3].requires_grad_();

@@ -1,4 +1,4 @@
-// examples/plugins/parts.c: ops whose results are lists, and storage that goes away and comes back, on each device.
+// examples/plugins/parts.c: ops whose results are lists, and storage that is released and restored, on each device.
 #include "parts.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST_P(Parts, TheArgumentsDecideHowManyThereAre) {
   EXPECT_EQ(values(parts[1]), (Values{5, 6, 7, 8}));
   EXPECT_EQ(values(parts[2]), (Values{9, 10}));
   EXPECT_EQ(op.all(x, 1).size(), 5u);
-  EXPECT_EQ(op.all(numbers({40, 1}), 1).size(), 40u);  // more than lie in a call
+  EXPECT_EQ(op.all(numbers({40, 1}), 1).size(), 40u);  // more than fit into a call
   EXPECT_TRUE(op.all(numbers({0, 2}), 1).empty());
   EXPECT_EQ(values(op.all(numbers({2, 3}).t(), 2)[1]), (Values{3, 6}));
 }
@@ -120,7 +120,7 @@ TEST_P(Parts, ALayerSeesTheWholeList) {
   EXPECT_EQ(seen.results, 4u);
 }
 
-// ---- Storage that goes and comes back
+// ---- Storage that is released and restored
 
 const acme_offload& offload() {
   const void* found = nullptr;
@@ -146,7 +146,7 @@ TEST_P(Parts, MemoryIsFreeWhileTheTensorIsAway) {
   device.synchronize();
   const uint64_t before = device.memory().used;
   const Tensor copy = move_away(x);
-  const uint64_t host = device.id() == "cpu:0" ? sizeof(float) << 16 : 0;  // where the copy lies
+  const uint64_t host = device.id() == "cpu:0" ? sizeof(float) << 16 : 0;  // the copy
   EXPECT_EQ(device.memory().used, before - (sizeof(float) << 16) + host);
   EXPECT_EQ(error_of([&] { (void)(half + 1); }), "[add] the storage of f32(32768,)@" +
                                                      std::string(device.id()) +
@@ -157,7 +157,7 @@ TEST_P(Parts, MemoryIsFreeWhileTheTensorIsAway) {
   EXPECT_EQ(values(half + 1)[0], 32770);
 }
 
-// What sharded training does: weights go after the forward pass, and return for the backward pass.
+// As in sharded training: weights are released after the forward pass and return for the backward pass.
 TEST_P(Parts, AGradientUsesRestoredStorage) {
   Tensor flat = empty({2048}, DType::F64, device);
   detail::check(offload().watch(flat.get()));

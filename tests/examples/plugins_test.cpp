@@ -1,4 +1,5 @@
-// The plugins of examples/plugins/: new ops with gradients, a faster kernel for another's device, the smallest backend that trains.
+// The plugins of examples/plugins/: new ops with gradients, a faster kernel for another plugin's device, and the smallest backend that
+// trains.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +37,7 @@ struct Plugins : ::testing::Test {
 
 // ---- New ops: called from C++ at once, with gradients and gradients of gradients -----------------------------------------------
 
-// Points on both sides of zero, none of them on it.
+// Points on both sides of zero, but not zero itself.
 Tensor points() {
   return tensor(std::vector<double>{-2.5, -1.0, -0.3, 0.4, 1.1, 3.0}, {2, 3}, {DType::F64});
 }

@@ -22,12 +22,12 @@
 namespace tenon::fuzz {
 namespace {
 
-// Processor time of a call: what else the machine does decides nothing. Over huge operands it may take for ever.
+// Processor time that a call may take, so that the load of the machine does not matter. A call over huge operands may take forever.
 constexpr int64_t kPatience = 30'000'000, kHugePatience = 200'000;  // µs
 constexpr uint64_t kTensorMemory = 32 << 20, kAddressSpace = uint64_t{4} << 30;
-constexpr uint64_t kEnough = 3;  // findings of an op in a round
+constexpr uint64_t kEnough = 3;  // findings of an op in one round
 
-// What a child leaves behind however it ends.
+// What a child reports, however it ends.
 struct Shared {
   std::atomic<uint64_t> call{0};
   std::atomic<bool> huge{false};
@@ -41,10 +41,10 @@ void set_timer(int64_t microseconds) {
   setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// Sizes out of all proportion are to be refused, not tried.
+// Sizes out of all proportion must be refused, not tried.
 void limit_memory() {
   tn_memory_set_limit(tn_device_at(0), kTensorMemory);
-#ifndef __SANITIZE_ADDRESS__  // whose shadow takes terabytes of addresses
+#ifndef __SANITIZE_ADDRESS__  // its shadow memory takes terabytes of addresses
   const rlimit space{kAddressSpace, kAddressSpace};
   setrlimit(RLIMIT_AS, &space);
 #endif
@@ -84,7 +84,7 @@ void add(Totals& totals, const Shared& shared) {
   totals.found += shared.found;
 }
 
-// One op's share of a round; its process is started again behind a call that ended it.
+// One op's share of a round. If a call ends the process, a new process goes on after that call.
 class Child {
  public:
   Child(const Signature& signature, const Options& options, uint64_t first)
@@ -107,7 +107,7 @@ class Child {
     _exit(0);
   }
 
-  // True when there are calls left to make.
+  // Whether calls are left to make.
   bool ended(int status, Totals& totals) {
     const bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
     if (late && shared_->huge) {
@@ -137,7 +137,7 @@ class Child {
 }  // namespace
 
 std::vector<Signature> all_signatures() {
-  // Plugins bring ops, and start threads, which a process that forks must not have: so a child asks.
+  // Plugins bring ops, but also start threads, which a process that forks must not have. So a child process lists the ops.
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("no pipe can be made");
   const pid_t pid = fork();

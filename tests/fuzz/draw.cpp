@@ -20,7 +20,7 @@ Operand operand_of(const Array& array) {
   return x;
 }
 
-// What a sample of the conformance suite gives, as a value of ours.
+// An argument of a sample of the conformance suite, in the fuzzer's form.
 struct FromSample {
   Value operator()(std::monostate) const { return Nothing{}; }
   Value operator()(const Array& array) const { return operand_of(array); }
@@ -57,7 +57,7 @@ Shape small_shape(Rng& rng) {
   return shape;
 }
 
-// From the schema alone; `shape` and `dtype` are what the operands have in common, if they have that.
+// Draws from the schema alone; `shape` and `dtype` are those that the operands share, if they share any.
 Value draw_value(const Argument& arg, const Shape& shape, DType dtype, Rng& rng) {
   if ((arg.optional || !arg.otherwise.empty()) && rng.integer(0, 2) == 0) return Nothing{};
   const auto operand = [&] {
@@ -92,7 +92,7 @@ void draw_from_schema(Call& call, const Signature& signature, Rng& rng) {
     call.args[i] = draw_value(signature.args[i], shape, dtype, rng);
 }
 
-// Whether the op may write to what argument `i` is.
+// Whether the op may write to argument `i`.
 bool is_written(const Call& call, const Signature& signature, size_t i) {
   if (signature.args[i].written) return true;
   for (size_t k = 0; k < call.args.size(); ++k) {
@@ -104,7 +104,7 @@ bool is_written(const Call& call, const Signature& signature, size_t i) {
 
 void finish(Call& call, Operand& x, bool written, Rng& rng) {
   lay_out(x, rng);
-  // Memory that cannot be written is told to be so where it would be written.
+  // An operand that the op writes to is sealed only if Tenon is told so.
   x.read_only = rng.integer(0, 12) == 0;
   x.sealed = x.read_only || (x.sealed && !written);
   const bool real = is_floating(x.dtype) || x.dtype == DType::C64 || x.dtype == DType::C128;

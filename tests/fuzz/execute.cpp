@@ -39,13 +39,13 @@ class Run {
   }
 
  private:
-  // False where Tenon refuses one of the operands.
+  // Returns false if Tenon refuses one of the operands.
   bool make_values() {
     for (const Value& value : call_.args) {
       tn_value& made = values_.emplace_back();
       if (!std::visit([&](const auto& v) { return set(made, v); }, value)) return false;
     }
-    // Only now is there what they stand for.
+    // The tensors that these stand for exist only now.
     for (size_t i = 0; i < values_.size(); ++i)
       if (const auto* same = std::get_if<SameAs>(&call_.args[i])) values_[i] = values_[same->arg];
     return true;
@@ -90,7 +90,7 @@ class Run {
     return to.tag = TN_VALUE_DEVICE, to.as.device = tn_device_at(0), true;
   }
 
-  // Errors are expected, but for those that say that the library is wrong.
+  // Errors are expected, except those that say that the library is wrong.
   bool good(tn_status* status) {
     if (status == nullptr) return true;
     const tn_str message = tn_status_message(status);
@@ -103,7 +103,7 @@ class Run {
     return false;
   }
 
-  // Its first and last byte in memory; a view that reaches outside ends the process here.
+  // Reads its first and its last byte; a view that reaches outside its memory ends the process here.
   void touch(const tn_tensor& result) {
     if (tn_tensor_numel(&result) == 0) return;
     int64_t low = 0, high = 0;
@@ -118,7 +118,7 @@ class Run {
     static_cast<void>(data[high * size + size - 1]);
   }
 
-  // A gradient like `result`: of its shape, mostly, as one repeated element.
+  // A gradient for `result`: usually of its shape, as one repeated element.
   tn_tensor* gradient_like(const tn_tensor* result) {
     const int64_t* shape = tn_tensor_shape(result);
     Operand g = plain_operand(static_cast<DType>(tn_tensor_dtype(result)),
@@ -162,12 +162,12 @@ class Run {
     return found;
   }
 
-  // Into guarded memory, or onto an operand.
+  // Computes into guarded memory, or onto an operand.
   void call_into() {
     if (signature_.results == 0) return;
     std::vector<tn_tensor*> places;
     for (const Held& result : results_) {
-      // Not onto one that cannot be written and does not say so.
+      // Not onto an operand in sealed memory that is not declared read-only.
       const auto* first = call_.args.empty() ? nullptr : std::get_if<Operand>(&call_.args[0]);
       const bool onto =
           first != nullptr && first->sealed == first->read_only && rng_.integer(0, 3) == 0;

@@ -1,4 +1,4 @@
-// Makes the operands of a call in guarded memory, calls the op, and looks at what comes back.
+// Makes the operands of a call in guarded memory, calls the op, and inspects the results.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct Counts {
   uint64_t backward = 0;  // gradients that were computed
 };
 
-// `found` is told of what is wrong and did not end the process: internal errors, memory beside an operand that changed.
+// `found` is called for each fault that did not end the process: an internal error, or a change in memory beside an operand.
 void execute(const Signature& signature, const Call& call, Counts& counts,
              const std::function<void(const std::string&)>& found);
 

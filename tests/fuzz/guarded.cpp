@@ -31,7 +31,7 @@ Guarded::Guarded(size_t bytes, At at, size_t shift)
   char* inner = pages_ + page();
   if (mprotect(inner, inner_, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
   std::memset(inner, kFiller, inner_);
-  // Shifted memory that is to lie at the end keeps its last byte there, and is off its alignment by ending early.
+  // At the end, shifted memory stops `shift` bytes before the forbidden page.
   data_ = at == At::Start ? inner + shift : inner + inner_ - bytes - shift;
 }
 

@@ -6,7 +6,7 @@
 namespace tenon::fuzz {
 namespace {
 
-constexpr int64_t kLongest = 4096;           // sizes above are shown by stride 0
+constexpr int64_t kLongest = 4096;           // larger sizes are made with stride 0
 constexpr int64_t kLargestBuffer = 1 << 14;  // elements
 
 using Wide = __int128;
@@ -23,7 +23,7 @@ Shape row_major(const Shape& shape, const std::vector<size_t>& order, int64_t ga
   return strides;
 }
 
-// How far from index 0 the elements lie, to both sides.
+// How far the elements reach from index 0, in both directions.
 std::pair<Wide, Wide> extent(const Operand& x) {
   Wide low = 0, high = 0;
   for (size_t d = 0; d < x.shape.size(); ++d) {
@@ -72,7 +72,7 @@ void lay_out(Operand& x, Rng& rng) {
   const bool empty = std::ranges::count(x.shape, 0) != 0;
   if (valid && !empty) {
     auto [low, high] = extent(x);
-    if (high - low >= kLargestBuffer) {  // as one element, repeated
+    if (high - low >= kLargestBuffer) {  // as one repeated element
       std::ranges::fill(x.strides, 0);
       low = high = 0;
     }

@@ -24,7 +24,7 @@ int64_t odd_size(Rng& rng) {
   return one_of(rng, kSizes);
 }
 
-// The shape has changed: values that were meant for the old one go, their range stays.
+// Values that were meant for the old shape are dropped; their range stays.
 void reshape(Operand& x, Shape shape) {
   x.shape = std::move(shape);
   if (static_cast<double>(x.values.size()) != elements(x.shape)) x.values.clear();
@@ -176,7 +176,7 @@ void for_each_operand(Call& call, Fn&& fn) {
   }
 }
 
-// One size becomes another wherever it stands, so that what belongs together still fits: an empty batch, no heads, 2^40 rows.
+// Replaces one size everywhere it occurs, so that sizes that belong together still agree: an empty batch, no heads, 2^40 rows.
 void replace_size(Call& call, Rng& rng) {
   Shape sizes;
   for_each_operand(call,
@@ -251,7 +251,7 @@ void mutate(Call& call, const Signature& signature, Rng& rng) {
     else
       mutate_one(call, signature, below(rng, call.args.size()), rng);
   }
-  // All operands of rank 0, which is what a number read from a file is.
+  // Sometimes makes all operands rank 0, like a number read from a file.
   if (rng.integer(0, 12) == 0) for_each_operand(call, [](Operand& x) { reshape(x, {}); });
 }
 

@@ -17,7 +17,7 @@ T element(Complex value) {
   else if constexpr (std::is_same_v<T, bool>)
     return value.real() != 0;
   else if constexpr (std::is_integral_v<T>)
-    // Out of range there is no conversion: the edge of the range instead.
+    // Out-of-range numbers cannot be converted; they become the nearest end of the range.
     return value.real() >= 0x1p63         ? std::numeric_limits<T>::max()
            : value.real() <= -0x1p63      ? std::numeric_limits<T>::min()
            : value.real() == value.real() ? static_cast<T>(static_cast<int64_t>(value.real()))
@@ -32,7 +32,7 @@ void put(char* data, int64_t at, T value) {
   std::memcpy(data + at * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-// The buffer's elements drawn, then those of the tensor in row-major order.
+// Draws the elements of the whole buffer, then writes the tensor's values in row-major order.
 void fill(const Operand& x, char* data) {
   visit(x.dtype, [&]<class T>(T) {
     Rng rng(x.fill);
@@ -62,7 +62,7 @@ DLDataType code_of(DType dtype) {
   return {kCodes[static_cast<size_t>(dtype)], static_cast<uint8_t>(8 * element_bytes(dtype)), 1};
 }
 
-// Host memory that Tenon is told not to write, as another library would hand it over.
+// Host memory that Tenon must not write to, passed in as another library would do it.
 tn_status* import_read_only(const Operand& x, char* first, tn_tensor** out) {
   struct Import {
     DLManagedTensorVersioned managed{};

@@ -15,15 +15,15 @@ struct ReleaseTensor {
 };
 using Held = std::unique_ptr<tn_tensor, ReleaseTensor>;
 
-// The operands of one call: made, and looked at when it is over.
+// The operands of one call: made before it, inspected after it.
 class Operands {
  public:
-  // NULL where Tenon refuses to make such a tensor.
+  // NULL if Tenon refuses to make such a tensor.
   tn_tensor* make(const Operand& operand);
-  // A result's place like `result`, laid out anew.
+  // A place for a result like `result`, in a new layout.
   tn_tensor* make_place(const tn_tensor* result, Rng& rng);
   bool intact() const;
-  // Those that require a gradient.
+  // The operands that require a gradient.
   std::vector<tn_tensor*> leaves() const;
 
  private:

@@ -1,6 +1,6 @@
-// Every op with operands that are empty, of rank 0, huge, overlapping, unaligned or read-only, in memory between forbidden
-// pages, with numbers at the edges of what they may be; plain, recording, and into given results. From its samples and from its
-// schema, so that an op that is added is tried without a word here.
+// Calls every op with operands that are empty, of rank 0, huge, overlapping, unaligned or read-only, in memory between forbidden pages, and
+// with numbers at the edges of their ranges: plain, recorded, and into given results. Calls come from the op's samples and its schema, so
+// new ops are covered without a change here.
 #include <sys/resource.h>
 
 #include <algorithm>

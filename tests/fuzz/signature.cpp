@@ -11,7 +11,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Parts between commas, but for those within brackets or quotes.
+// Splits at commas, except within brackets or quotes.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   size_t start = 0;

@@ -1,4 +1,4 @@
-// An op's schema as text, read again here: the fuzzer knows of an op what the registry tells anybody.
+// An op's schema as text, parsed anew here: the fuzzer knows no more of an op than what the registry tells everyone.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace tenon::fuzz {
 struct Argument {
   std::string type;  // "Tensor", "int", …
   std::string name;
-  std::string otherwise;  // the default's text; empty: none
+  std::string otherwise;  // the default as text; empty if there is none
   bool list = false;
-  bool optional = false;          // of a list: the list itself
+  bool optional = false;          // of a list: the list itself may be left out
   bool optional_entries = false;  // "Tensor?[]"
   bool written = false;
 };

@@ -1,4 +1,4 @@
-// einsum against a sum over all values of all labels.
+// einsum, compared with a sum over all values of all labels.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,7 +21,7 @@ Tensor random(const Shape& shape, unsigned seed) {
   return tenon::tensor(values, shape);
 }
 
-// Operands as letters, with dimensions of 1 that broadcast; no ellipsis.
+// Operands given as letters, with dimensions of size 1 that broadcast; no ellipsis.
 struct Reference {
   std::vector<std::string> operands;
   std::string result;
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ij,jk->ik", {{"ij", "jk"}, "ik"}, {{2, 0}, {0, 3}}},
         Case{"ij,jk->ik", {{"ij", "jk"}, "ik"}, {{0, 2}, {2, 3}}}));
 
-// Orders are sought among a few operands at a time: of many this would take hours otherwise.
+// The best order is searched among a few operands at a time; for many operands a full search would take hours.
 TEST(EinsumOfMany, Contracts) {
   constexpr size_t kMany = 3000;
   std::string chain = "ab", product = "a";
@@ -141,7 +141,7 @@ TEST(EinsumOfMany, Contracts) {
   }
   const Tensor ones = tenon::einsum(product + "->a", rows);
   EXPECT_EQ(ones.to_vector<double>(), (std::vector<double>{1, 1}));
-  // As many letters as there are: swaps in a row.
+  // A chain of swaps through all the letters there are.
   std::string letters;
   for (char c = 'a'; c <= 'z'; ++c) letters += c;
   for (char c = 'A'; c <= 'Z'; ++c) letters += c;

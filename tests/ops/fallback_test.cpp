@@ -1,4 +1,4 @@
-// Decompositions that a backend without the kernel runs: the same results as the CPU's kernels.
+// Decompositions, which a backend without a kernel runs, give the same results as the CPU's kernels.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace {
 using tenon::Tensor;
 using Shape = std::vector<int64_t>;
 
-// Repeats every call of an op that has a decomposition through it, and compares.
+// Repeats every call of an op through its decomposition, if it has one, and compares.
 class Watch {
  public:
   Watch() {

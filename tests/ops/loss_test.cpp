@@ -1,4 +1,4 @@
-// Losses against sums written out in double precision.
+// Losses, compared with sums written out in double precision.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ Values random(size_t n, double low, double high, unsigned seed) {
 
 struct CrossEntropy {
   int64_t n = 1, classes = 1, places = 1;  // logits are (n, classes, places)
-  Values logits = {}, weight = {};         // no weight: empty
+  Values logits = {}, weight = {};         // empty: no weight
   std::vector<int64_t> target = {};        // classes, or
   Values probabilities = {};               // (n, classes, places)
   int64_t ignore = -100;
@@ -97,7 +97,7 @@ TEST(CrossEntropy, Classes) {
     }
 }
 
-// Halves: read as they are, computed and given in f32.
+// Halves are read as they are; the loss is computed and returned in f32.
 TEST(CrossEntropy, OfHalvesIsF32) {
   const Tensor x = tenon::tensor(random(12, -3, 3, 5), {4, 3}),
                t = tenon::tensor(std::vector<int64_t>{0, 2, 1, 2});
@@ -117,7 +117,7 @@ TEST(CrossEntropy, OfHalvesIsF32) {
   }
 }
 
-// What is in a row that does not count changes nothing; a row without finite sums has no loss.
+// The contents of a row that does not count change nothing; a row without finite sums has no loss.
 TEST(CrossEntropy, RowsThatAreNotFinite) {
   const double inf = INFINITY;
   const Tensor x =
@@ -134,7 +134,7 @@ TEST(CrossEntropy, RowsThatAreNotFinite) {
   EXPECT_EQ(g[3], 0);
 }
 
-// The gradient that arrives at the logarithm of the sum, and second gradients, by differences.
+// Gradients that arrive at the logarithm of the sum, and second gradients, compared with differences.
 TEST(CrossEntropy, GradientsOfTheSumAndSecondOnes) {
   const Values start = random(6, -2, 2, 8), a = random(2, -1, 1, 9), b = random(2, -1, 1, 10);
   const Tensor t = tenon::tensor(std::vector<int64_t>{2, 0}),
@@ -267,7 +267,7 @@ TEST(Losses, AgreeWithTheirDefinitions) {
       [&](size_t i) { return std::exp(t[i]) * (t[i] - x[i]); });
 }
 
-// Longer than what a kernel adds up at once, and not a multiple of it.
+// Longer than the stretch that a kernel sums at once, and not a multiple of it.
 TEST(Losses, OfPairsAreReducedInAnyLayout) {
   constexpr int64_t kRows = 379, kColumns = 367;
   const Values x = random(kRows * kColumns, -3, 3, 1), t = random(kRows * kColumns, -3, 3, 2);

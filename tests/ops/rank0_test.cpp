@@ -1,5 +1,5 @@
-// Ops with a `dim` take operands of rank 0 for such of shape (1,), whose only dimension is 0, or -1. Guard pages behind every
-// operand are the fuzzer's (tests/fuzz/).
+// Ops with a `dim` treat an operand of rank 0 as one of shape (1,), whose only dimension is 0, or -1. The fuzzer (tests/fuzz/) tests the
+// same with guard pages around every operand.
 #include <gtest/gtest.h>
 
 #include "tenon/tenon.hpp"
@@ -54,7 +54,7 @@ TEST_P(Rank0, OthersAlongADimension) {
   expect_number(cumsum(number(5), dim), 5);
   expect_number(softmax(number(5), dim), 1);
   EXPECT_EQ(argmax(number(5), dim).item<int64_t>(), 0);
-  // What has nothing to slice has nowhere to put a slice.
+  // Where there is nothing to slice, there is no place to put a slice.
   EXPECT_THROW(slice_scatter(number(5), number(7), dim), tenon::Error);
   EXPECT_THROW(slice(number(5), dim, 0, 1), tenon::Error);
 }

@@ -1,5 +1,4 @@
-// View ops against element-by-element references, over tensors that lie in memory
-// in different ways.
+// View ops, compared with element-by-element references, over tensors of various memory layouts.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +12,7 @@ using tenon::Tensor;
 using Index = std::vector<int64_t>;
 using Value = std::function<double(const Index&)>;
 
-// A tensor beside a function that gives its elements.
+// A tensor, and a function that gives its elements.
 struct Sample {
   std::string name;
   Tensor x;
@@ -35,7 +34,7 @@ double row_major(const Index& index, const Index& shape) {
   return static_cast<double>(at);
 }
 
-// Strided headers made through from_blob, so that the references do not lean on the ops under test.
+// Strided tensors made through from_blob, so that the references do not rely on the ops under test.
 Sample strided(std::string name, const Index& shape, const Index& strides, int64_t offset) {
   static std::vector<double> memory = [] {
     std::vector<double> values(4096);
@@ -233,7 +232,7 @@ TEST(View, Flatten) {
             "[flatten] start 1 is after end 0");
 }
 
-// Python's own rules, written down once more: the indices that a slice visits.
+// Python's own rules, written out independently: the indices that a slice visits.
 Index visited(int64_t n, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   Index places;
   const auto clip = [&](int64_t at, int64_t low, int64_t high) {
@@ -320,7 +319,7 @@ TEST(View, Diagonal) {
             "[diagonal] rank 2 or more is needed, not 1");
 }
 
-// Strides count row-major elements, however x lies.
+// Strides count row-major elements, whatever the layout of x.
 TEST(View, AsStrided) {
   for (const Sample& s : samples()) {
     if (s.x.numel() != 24) continue;

@@ -1,1 +1,1 @@
-// A library needs a unit; this one is for the precompiled header beside it.
+// A library needs a source file; this one is for the precompiled header beside it.

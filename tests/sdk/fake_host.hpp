@@ -1,4 +1,4 @@
-// A host table made here, which counts the statuses that nobody released.
+// A host table for tests, which counts statuses that were not released.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -53,7 +53,7 @@ TEST(Uniform, StaysBelowOneInEveryPrecision) {
   EXPECT_EQ(uniform_f64(~uint64_t{0}), 1.0 - 0x1p-53);
   EXPECT_EQ(uniform_between(0.25, -2.0, 2.0), -1.0);
   EXPECT_EQ(uniform_between(1.0f - 0x1p-24f, 1e8f, 1e8f + 8),
-            1e8f);  // rounded up to high, which is not in the range
+            1e8f);  // rounded up to high, which is outside the range
   EXPECT_EQ(uniform_between(0.5f, 3.0f, 3.0f), 3.0f);
 }
 

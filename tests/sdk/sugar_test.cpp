@@ -1,4 +1,4 @@
-// The C++ sugar against a host table made here: barrier, completion, access to calls.
+// The C++ layer over a host table made for tests: barrier, completion of tables, access to calls.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -50,7 +50,7 @@ void add_floats(const Call& call) {
 void throws(const Call&) { fail(TN_INVALID_ARGUMENT, "[add] no"); }
 
 TEST_F(Sugar, MapFollowsTheLoop) {
-  // out[i][j] = a[i][j] + b[j], `a` transposed in memory.
+  // out[i][j] = a[i][j] + b[j]; `a` is transposed in memory.
   float a[6] = {0, 3, 1, 4, 2, 5}, b[3] = {10, 20, 30}, out[6] = {};
   const int64_t shape[2] = {2, 3}, out_strides[2] = {3, 1}, a_strides[2] = {1, 2},
                 b_strides[2] = {0, 1};

@@ -1,4 +1,4 @@
-// The null backend: every op runs on it through the host, visibly, and its memory is its own.
+// The null backend: every op visibly runs on it through the host, and its memory is its own.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -73,7 +73,7 @@ TEST_F(Template, OpsRunOnTheHostAndComeBack) {
   tn_tensor_release(x);
 }
 
-// No kernel makes strided elements contiguous here, and the host cannot reach them: it must not need either.
+// No kernel here makes strided elements contiguous, and the host cannot address them; neither may be needed.
 TEST_F(Template, StridedViewsComeBackAndTakeResults) {
   tn_device* cpu = nullptr;
   ok(tn_device_find(str("cpu"), &cpu));
@@ -111,7 +111,7 @@ TEST_F(Template, StridedViewsComeBackAndTakeResults) {
   ok(tn_tensor_to_host(spread, values.data(), 4 * sizeof(float)));
   EXPECT_EQ(values, (std::vector<float>{7, 7, 7, 7}));
 
-  // In place, through the transposed view: the storage behind it changes.
+  // In place through the transposed view: the storage behind it must change.
   const tn_value args[2] = {tensor(columns), tensor(columns)};
   tn_tensor* const into[1] = {columns};
   ok(tn_op_call_into(tn_op_find(str("add")), args, 2, into, 1));

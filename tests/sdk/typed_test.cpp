@@ -1,4 +1,4 @@
-// Kernels over typed spans and devices as classes, against a host table made here.
+// Kernels over typed spans, and devices as classes, with a host table made for tests.
 #include <algorithm>
 #include <deque>
 #include <stdexcept>

@@ -27,7 +27,7 @@ std::vector<tn_offered_layer> layers_of(const Subject& subject) {
 
 namespace {
 
-// The layer lies over this thread's calls while this lives.
+// Pushes the layer over this thread's calls for the lifetime of the object.
 class Under {
  public:
   explicit Under(const tn_offered_layer& offered) : layer_(offered.layer) {

@@ -1,7 +1,6 @@
-// Ops that the plugin brings. Their arguments are made up from the schema: what cannot be made up is skipped with its reason.
-// (Their values, and they under the layer, from threads and without memory: as those of any op, in the groups of that name.)
-// Without a reference of their own they are held against themselves: data changes no shape, layouts and dtypes no value, and
-// gradients agree with differences.
+// Ops that the plugin brings. Their arguments are made up from the schema; an op whose arguments cannot be made up is skipped, with the
+// reason. (The groups for values, the validating layer, threads and memory treat these ops like any others.) Without a reference, an op is
+// compared with itself: shapes do not depend on data, values do not depend on layout or dtype, and gradients agree with differences.
 #include <algorithm>
 #include <functional>
 
@@ -103,7 +102,7 @@ void check_op(const std::string& name, const Subject& subject, Sink& sink) {
     std::string problem = check_gradient(op);
     run_case(sink, name + "/gradient", [&] { return problem; });
     run_case(sink, name + "/memory of its gradient", [&] { return check_gradient_memory(op); });
-  } catch (const Error& error) {  // for what it is asked here
+  } catch (const Error& error) {  // it refuses these arguments
     if (error.code() == TN_UNIMPLEMENTED) return sink.skip(name + "/gradient", error.what());
     run_case(sink, name + "/gradient", [&]() -> std::string { throw error; });
   }

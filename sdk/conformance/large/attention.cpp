@@ -1,4 +1,5 @@
-// Attention and its gradients. Computes the whole table of scores for one (batch, head), so elements are drawn from that one.
+// Attention and its gradients. A reference needs the whole table of scores of one (batch, head), so all checked elements come from that
+// one.
 #include <algorithm>
 
 #include "large.hpp"
@@ -82,7 +83,7 @@ Drawn draw(Setting& s, const Problem& c) {
           s.rng.integer(0, c.heads)};
 }
 
-// Elements of one head out of a (N, H, L, E) tensor.
+// The elements of one head of an (N, H, L, E) tensor.
 Tensor one_head(const Tensor& x, int64_t b, int64_t h) { return select(select(x, 0, b), 0, h); }
 
 std::string run_forward(Setting& s, const Problem& c) {
@@ -148,7 +149,7 @@ std::string run_backward(Setting& s, const Problem& c) {
     return sum.wanted(s.dtype);
   });
   if (!wrong.empty()) return "gq: " + wrong;
-  // Heads that share k and v add up; the sums below are for one of them.
+  // Gradients of k and v add up over the heads that share them; the sums below are for one head.
   if (c.heads != c.kept) return {};
   wrong = compare(s, one_head(result.gk, d.b, d.h), shape, [&](int64_t place) {
     const int64_t j = place / c.width, e = place % c.width;

@@ -1,4 +1,4 @@
-// Convolutions of two dimensions and their gradients.
+// Two-dimensional convolutions and their gradients.
 #include "large.hpp"
 
 namespace tenon::conformance::large {
@@ -91,7 +91,7 @@ void add_convolutions(Cases& cases) {
     std::string label;
     Conv whole, small;
   };
-  // Of ResNet-50 and MobileNet: the stem, a 3 × 3, a 1 × 1 with stride, and one channel at a time.
+  // Shapes of ResNet-50 and MobileNet: the stem, a 3 × 3, a strided 1 × 1, and a depthwise convolution.
   for (const Named& one :
        {Named{"stem", {2, 3, 224, 64, 7, 2, 3, 1}, {1, 3, 20, 8, 7, 2, 3, 1}},
         Named{"3 by 3", {4, 64, 28, 64, 3, 1, 1, 1}, {1, 16, 8, 16, 3, 1, 1, 1}},

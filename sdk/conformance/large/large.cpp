@@ -53,7 +53,7 @@ std::string compare(Setting& s, const Tensor& got, const Shape& shape,
   const std::vector<double> values = elements_of(got);
   const auto count = static_cast<int64_t>(values.size());
   if (count != Array::count(shape)) return "a result of another shape than the definition's";
-  // The ends, where tiles are cut off, and places in between.
+  // The ends, where tiles are cut off, and positions in between.
   for (int i = 0; i < kPlaces; ++i) {
     const int64_t place = i == 0 ? 0 : i == 1 ? count - 1 : s.rng.integer(0, count);
     const Wanted w = wanted(place);

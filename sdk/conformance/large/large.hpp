@@ -1,5 +1,5 @@
-// Problems as large as real networks have them: what libraries of vendors are asked for. Every element is computed, and those at places
-// that are drawn are compared with the definition in double precision.
+// Problems at the sizes of real networks, at which backends call vendors' libraries. Every element is computed; those at positions drawn at
+// random are compared with the definition in double precision.
 #pragma once
 
 #include <cmath>
@@ -31,7 +31,7 @@ inline double sum_error(DType dtype, double terms, double sizes) {
   return 4 * std::sqrt(terms) * sum_unit_of(dtype) * sizes;
 }
 
-// What an element must be, and the error that it may have before rounding.
+// The value that an element must have, and the error that it may have before rounding.
 struct Wanted {
   double value = 0, error = 0;
 };
@@ -55,13 +55,13 @@ struct Setting {
 
   Numbers draw(const Shape& shape, double low = -1, double high = 1);
   Tensor labels(const Shape& shape, int64_t classes, std::vector<int64_t>& drawn);
-  // n, or less for a software device.
+  // n, or a smaller number for a software device.
   int64_t size(int64_t n, int64_t otherwise) const { return small ? otherwise : n; }
 };
 
 std::vector<double> elements_of(const Tensor& tensor);
 
-// Empty if the elements at about 100 places equal wanted(place); `place` counts row-major.
+// Empty if the elements at about 100 positions equal wanted(position); positions count in row-major order.
 std::string compare(Setting& s, const Tensor& got, const Shape& shape,
                     const std::function<Wanted(int64_t place)>& wanted);
 

@@ -47,7 +47,7 @@ std::string run_layer_norm(Setting& s) {
     const double u = sum_unit_of(s.dtype), terms = static_cast<double>(n);
     const double mean_error = sum_error(s.dtype, terms, sizes) / terms;
     const double normal = (x[place] - mean) * rstd;
-    // The variance is a sum of positive terms; an error in the mean only counts squared.
+    // The variance is a sum of positive terms; an error in the mean enters it only squared.
     const double error = mean_error * rstd + std::abs(normal) * (4 * std::sqrt(terms) + 16) * u;
     return {
         normal * weight[i] + bias[i],
@@ -63,7 +63,7 @@ std::string run_cross_entropy(Setting& s) {
   return compare(s, y, {rows}, [&](int64_t row) -> Wanted {
     const double total = log_sum(x, row, n);
     const double loss = total - x[row * n + drawn[static_cast<size_t>(row)]];
-    // The difference is rounded to the dtype of sums, like the loss.
+    // The difference is rounded to the dtype of the sums, like the loss.
     return {loss, log_sum_error(s.dtype, n, total) + 8 * sum_unit_of(s.dtype) * 12};
   });
 }

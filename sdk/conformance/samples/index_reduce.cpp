@@ -1,4 +1,4 @@
-// Reductions into places, by definition.
+// Reductions into indexed places, by the definition.
 #include <algorithm>
 
 #include "helpers.hpp"

@@ -72,7 +72,7 @@ void add_pointwise_losses(Table& t) {
             0.1, 0.9, {false});
 }
 
-// scale·g·(x − target), held within ±delta; g is of each element, or one number.
+// scale·g·(x − target), clamped to ±delta; g has an element for each of x's, or is one number.
 void add_pair_backward(Table& t) {
   using arg = arg::huber_loss_backward;
   for (const double delta : {0.6, kInf})
@@ -145,7 +145,7 @@ Array log_softmax_rows(const Array& x) {
   return out;
 }
 
-// What sums of a row are kept in.
+// The dtype in which sums over a row are kept.
 DType statistic_of(DType dtype) {
   return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
 }
@@ -154,7 +154,7 @@ Array widened(Array x) {
   return x;
 }
 
-// Rows of logits: a few, one without a class that counts, and longer than a block of threads takes at a time.
+// Rows of logits: a few, one in which no class counts, and one longer than a block of threads reads at a time.
 void add_rows(Table& t) {
   struct Rows {
     int64_t n, classes;
@@ -249,7 +249,7 @@ void add_classification(Table& t) {
                      has(a, arg::weight) ? &array(a, arg::weight) : nullptr, n);
         });
     loss.tolerance = 20, loss.layouts = false;
-    loss.fixed = {arg::nll_loss::weight};  // class weights have no gradient, as elsewhere
+    loss.fixed = {arg::nll_loss::weight};  // as elsewhere, class weights have no gradient
     Sample& entropy = t.add(
         "cross_entropy", label, kFloats,
         [=](DType dtype, Rng& rng) { return make(dtype, rng, false); },

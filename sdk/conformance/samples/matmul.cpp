@@ -4,7 +4,7 @@
 namespace tenon::conformance {
 namespace {
 
-// NumPy's rules: vectors get a dimension that is dropped again, batch dimensions broadcast.
+// NumPy's rules: vectors get a dimension, which is dropped from the result; batch dimensions broadcast.
 Array product(Array x, Array y) {
   bool row = x.rank() == 1, column = y.rank() == 1;
   if (row) x.shape.insert(x.shape.begin(), 1);
@@ -117,7 +117,7 @@ void add_linears(Table& t) {
     }
 }
 
-// gᵀ·x and Σ g over rows; of sizes that fill tiles, that leave some open, and that split long sums.
+// gᵀ·x, and Σ g over rows; the sizes fill tiles, leave tiles partly empty, and split long sums.
 void add_weight_gradients(Table& t) {
   for (const auto& [lead, out, in] : {std::tuple<Shape, int64_t, int64_t>{{3}, 2, 4},
                                       {{2, 3}, 5, 6},
@@ -152,7 +152,7 @@ void add_weight_gradients(Table& t) {
   }
 }
 
-// Both formats on the left, E4M3 and E5M2 on the right; sizes that libraries take (multiples of 16) and others.
+// Both formats on the left, and on the right E4M3 and E5M2; sizes that libraries accept (multiples of 16) and others.
 void add_scaled_products(Table& t) {
   struct Scaled {
     Shape a, b;

@@ -1,4 +1,4 @@
-// Normalisations and their backwards.
+// Normalisations and their backward ops.
 #include <algorithm>
 
 #include "helpers.hpp"
@@ -15,7 +15,7 @@ struct Grouping {
   Shape stats;  // shape of mean and rstd
 };
 
-// Over the trailing `n` dimensions, as layer_norm and rms_norm.
+// Over the trailing `n` dimensions, as in layer_norm and rms_norm.
 Grouping trailing(const Shape& x, size_t n) {
   Grouping g;
   g.stats = Shape(x.begin(), x.end() - static_cast<std::ptrdiff_t>(n));
@@ -28,7 +28,7 @@ Grouping trailing(const Shape& x, size_t n) {
   return g;
 }
 
-// Per sample and group of channels; batch: over the batch and all places, per channel.
+// For each sample and group of channels; with `batch`, for each channel over the batch and all positions.
 Grouping channelwise(const Shape& x, int64_t groups, bool batch) {
   Grouping g;
   Array frame(DType::F64, x);
@@ -109,7 +109,7 @@ std::vector<double> reals(const Array& a) {
   return out;
 }
 
-// Gradients of the parameters of rows have the dtype of the weight, where there is one.
+// Gradients of the row parameters have the weight's dtype, if there is a weight.
 void of_rows(std::vector<Array>& out, const Shape& inner, const Args& args, size_t weight) {
   for (size_t k = 1; k < out.size(); ++k) {
     out[k].shape = inner;
@@ -204,12 +204,12 @@ void add_layer_norms(Table& t) {
         s->gradient = Array::count(x) < 60;
         s->layouts = s == &layer || s == &rms;
       }
-      // The backwards' statistics are inputs of their own there: the gradient would treat them as independent.
+      // A backward op takes the statistics as separate inputs, so its own gradient would treat them as independent.
       layer_back.gradient = rms_back.gradient = false;
     }
 }
 
-// The norm of x + residual: its statistics are those of the sum as it is kept.
+// The norm of x + residual: its statistics are those of the sum as it is stored.
 void add_residual_norms(Table& t) {
   for (const auto& [x, n] : {std::pair<Shape, size_t>{{3, 5}, 1},
                              {{2, 3, 4}, 2},

@@ -1,4 +1,4 @@
-// Pooling by the definition; planes behind (N, C).
+// Pooling by the definition, over planes that follow (N, C).
 #include <algorithm>
 
 #include "helpers.hpp"
@@ -64,7 +64,7 @@ void for_each_tap(const Window& w, Fn fn) {
   });
 }
 
-// What an average divides by: all places of the window inside input and padding, or those inside the input.
+// The divisor of an average: all positions of the window inside the input and its padding, or only those inside the input.
 std::vector<double> divisors(const Window& w, bool include_pad) {
   Array y(DType::F64, w.result());
   std::vector<double> counts(y.size(), 0);

@@ -4,7 +4,7 @@
 namespace tenon::conformance {
 namespace {
 
-// The shape of x of a product, outputs, and entries that share a scale.
+// The shape of a product's x, the number of outputs, and the number of entries that share a scale.
 struct Product {
   const char* name;
   Shape x;
@@ -16,7 +16,8 @@ const Product kProducts[] = {
     {"two rows", {2, 64}, 5, 32},       {"many rows", {40, 64}, 10, 32}};
 
 constexpr int64_t kRows = 3, kColumns = 16, kGroup = 8;
-constexpr double kScales[] = {0.5, 0.25, 2, 1, 0, 0.125};  // of the groups; one has equal entries
+constexpr double kScales[] = {0.5, 0.25, 2,
+                              1,   0,    0.125};  // for each group; scale 0 makes its entries equal
 constexpr double kOffsets[] = {-2, 0, 0.5, -16, 3, -1};
 
 Array of_groups(DType dtype, const double (&values)[6]) {
@@ -25,7 +26,7 @@ Array of_groups(DType dtype, const double (&values)[6]) {
   return made;
 }
 
-// Integers from `least` to `most`, of which each group has both, and 0 where the scale is 0.
+// Integers from `least` to `most`. Each group contains both of these, except that a group of scale 0 contains only zeros.
 int exact(size_t i, int least, int most) {
   if (kScales[i / kGroup] == 0) return 0;
   if (i % kGroup < 2) return i % kGroup == 0 ? least : most;
@@ -42,7 +43,7 @@ Array random_bytes(Rng& rng, DType dtype, int64_t rows, int64_t columns) {
   return made;
 }
 
-// What stands at (row, column), from arguments of dequantize or linear.
+// The value at (row, column), computed from the arguments of dequantize or linear.
 double weight_int4(const Array& packed, const Array& scale, const Array& offset, size_t at) {
   const int both = static_cast<int>(packed.re(at / 2));
   const size_t group = at / (2 * packed.size() / scale.size());
@@ -165,7 +166,7 @@ void add_int8(Table& t) {
         .tolerance = 64;
 }
 
-// Whole numbers of rows whose range is 255 long, from -55 to 200, times `step`.
+// Rows of whole numbers times `step`; each row ranges over 255 of them, from -55 to 200.
 Array whole_rows(Rng& rng, DType dtype, const Shape& shape, double step) {
   Array made = random_bytes(rng, DType::I8, 1, static_cast<int64_t>(Array(dtype, shape).size()));
   made.dtype = dtype, made.shape = shape;
@@ -175,7 +176,7 @@ Array whole_rows(Rng& rng, DType dtype, const Shape& shape, double step) {
   return made;
 }
 
-// Each element by its nearest step of 255 from low to high, which 0 widens and lies on.
+// Rounds each element to the nearest of 255 steps from low to high. The range is widened to include 0, which is one of the steps.
 void round_to_range(Array& x, const Array& range) {
   const double low = std::min(range.re(0), 0.0), high = std::max(range.re(1), 0.0);
   const double step = (high - low) / 255;
@@ -185,7 +186,7 @@ void round_to_range(Array& x, const Array& range) {
     v = (std::clamp(std::round(v.real() / step) + zero, 0.0, 255.0) - zero) * step;
 }
 
-// x is whole numbers times its step, so nothing is rounded; a range that is given cuts off some.
+// x consists of whole numbers times its step, so nothing is rounded; a given range clips some of them.
 void add_w8a8(Table& t) {
   for (const Product& p : kProducts)
     for (const bool given : {false, true})

@@ -1,4 +1,4 @@
-// Random numbers, by the moments of what was drawn.
+// Random numbers, checked by their moments.
 #include <algorithm>
 
 #include "helpers.hpp"
@@ -6,7 +6,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Moments of what was drawn, within five standard errors.
+// Moments of the drawn numbers, within five standard errors.
 std::string check_moments(const Array& x, double mean, double variance) {
   double n = static_cast<double>(x.size()), m = 0, v = 0;
   for (size_t i = 0; i < x.size(); ++i) m += x.re(i) / n;

@@ -1,4 +1,4 @@
-// A layer of LSTM and its backward, by the definition, one unit after the other.
+// An LSTM layer and its backward op by the definition, one unit after the other.
 #include "helpers.hpp"
 
 namespace tenon::conformance {
@@ -13,13 +13,13 @@ struct Case {
   Shape state() const { return {batch, width}; }
   Shape weight() const { return {4 * width, width}; }
   std::string label() const { return label_of(gates()) + (reverse ? " reverse" : ""); }
-  // The place of the k-th step.
+  // The position of the k-th step.
   int64_t place(int64_t k) const { return reverse ? steps - 1 - k : k; }
 };
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// A row of a state before the k-th step: of `first`, or of a sequence.
+// A row of a state before the k-th step: from `first`, or from a sequence.
 double before(const Case& s, const Array& first, const Array& sequence, int64_t k, int64_t b,
               int64_t j) {
   return k == 0 ? first.re(first.at({b, j})) : sequence.re(sequence.at({s.place(k - 1), b, j}));
@@ -87,7 +87,7 @@ std::vector<Array> backward(const Case& s, const Args& a) {
   return {gx, gh, gstate};
 }
 
-// Weights that keep a sum over the units of about one size.
+// Weights for which a sum over the units stays near one.
 Array weight_of(const Case& s, DType dtype, Rng& rng) {
   Array weight = random_array(rng, dtype, s.weight());
   for (auto& w : weight.v) w /= std::sqrt(static_cast<double>(s.width));
@@ -101,7 +101,7 @@ Args arguments(const Case& s, DType dtype, Rng& rng) {
 }
 
 void add_case(Table& t, const Case& s) {
-  // Differences take many calls: the smallest operands only.
+  // Differences take many calls, so only the smallest operands are used.
   const bool tiny = s.steps * s.batch * s.width < 13;
   Sample& fused = t.add(
       "lstm", s.label(), kFloats, [=](DType dtype, Rng& rng) { return arguments(s, dtype, rng); },
@@ -130,7 +130,7 @@ void add_case(Table& t, const Case& s) {
 
 }  // namespace
 
-// Batches for one thread and for several, by rows and by units; widths that are whole vectors, and not.
+// Batches for one thread and for several, split by rows or by units; widths that are whole vectors, and others.
 void add_recurrent_samples(Table& t) {
   const Case cases[] = {{3, 2, 1},  {2, 1, 2, true},   {1, 2, 3},   {4, 3, 5, true},   {0, 2, 3},
                         {3, 0, 2},  {0, 1, 2, true},   {2, 3, 0},   {5, 1, 8},         {3, 9, 7},

@@ -6,7 +6,7 @@
 namespace tenon::conformance {
 namespace {
 
-// What is reduced: shape, dims (absent: all), keepdim.
+// What is reduced: the shape, dims (all if absent), keepdim.
 struct Axes {
   Shape shape;
   std::optional<Shape> dims;
@@ -39,7 +39,7 @@ bool is_reduced(const Axes& a, size_t d) {
   });
 }
 
-// The elements that fall into each result, in row-major order.
+// The elements that belong to each result, in row-major order.
 template <class Fn>
 Array gather_groups(const Array& x, const Axes& a, DType dtype, Fn fold) {
   Shape kept, shown;
@@ -72,7 +72,7 @@ struct Reduction {
   uint64_t dtypes;
   DType (*result)(DType);
   std::function<Complex(const Group&)> fold;
-  Args before, after;  // arguments between x and dims, and behind keepdim
+  Args before, after;  // arguments between x and dims, and after keepdim
   double low = -2, high = 2, tolerance = 4;
   bool distinct = false;
 };
@@ -299,7 +299,7 @@ void add_product_gradients(Table& t) {
            },
            product_gradient)
           .tolerance = 40;
-  // A product beyond the limits, of which parts are not.
+  // A product that overflows although its parts do not.
   t.add(
        "prod_backward", "extreme", kDouble,
        [](DType dtype, Rng&) {

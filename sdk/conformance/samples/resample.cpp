@@ -1,4 +1,4 @@
-// Resampling and padding, by the definition; planes behind (N, C).
+// Resampling and padding by the definition, over planes that follow (N, C).
 #include <algorithm>
 
 #include "helpers.hpp"
@@ -106,7 +106,7 @@ void add_interpolations(Table& t) {
   }
 }
 
-// Where an element of the padded array comes from; -1: the constant.
+// The position that an element of the padded array comes from; -1 for the constant.
 int64_t pad_source(const std::string& mode, int64_t i, int64_t before, int64_t n) {
   int64_t p = i - before;
   if (p >= 0 && p < n) return p;
@@ -197,10 +197,10 @@ struct GridCase {
 
 struct GridTap {
   int64_t at;
-  double weight, slope;  // slope: by the coordinate
+  double weight, slope;  // slope: the derivative by the coordinate
 };
 
-// Mirrored until it lies within; the sign of `slope` turns each time.
+// Mirrors the coordinate until it is inside; each mirroring flips the sign of `slope`.
 double mirrored(double p, double low, double high, double& slope) {
   if (low == high) return slope = 0, low;
   while (p < low || p > high) p = p < low ? 2 * low - p : 2 * high - p, slope = -slope;
@@ -218,7 +218,7 @@ std::pair<double, double> kernel_of(const std::string& mode, double distance) {
   return {0, 0};
 }
 
-// What a coordinate reads along a dimension of n elements.
+// The elements that a coordinate reads along a dimension of n elements.
 std::vector<GridTap> grid_taps(const GridCase& c, double coordinate, int64_t n) {
   const double size = static_cast<double>(n), low = c.align ? 0 : -0.5,
                high = c.align ? size - 1 : size - 0.5;
@@ -249,7 +249,7 @@ std::vector<GridTap> grid_taps(const GridCase& c, double coordinate, int64_t n) 
   return taps;
 }
 
-// fn(position in the result, in x, of the coordinates in the grid, the taps along each dimension of x)
+// fn(position in the result, position in x, position of the coordinates in the grid, the taps along each dimension of x)
 template <class Fn>
 void for_each_grid_tap(const GridCase& c, const Array& grid, Fn fn) {
   const Array x(DType::F64, c.x), result(DType::F64, c.result());
@@ -282,7 +282,7 @@ double weight_of(const std::vector<GridTap>& taps) {
   return weight;
 }
 
-// How the weight changes with coordinate k, which is that of the k-th dimension from the last.
+// How the weight changes with coordinate k, which belongs to the k-th dimension from the last.
 double slope_of(const std::vector<GridTap>& taps, size_t k) {
   double slope = 1;
   for (size_t d = 0; d < taps.size(); ++d)
@@ -312,8 +312,8 @@ std::vector<Array> grid_gradients(const GridCase& c, const Args& a) {
   return {gx, ggrid};
 }
 
-// Coordinates inside, near and outside, clear of the centres of elements, of the middles between them and of their edges, for any size
-// up to 11: there weights have a kink or a jump.
+// Coordinates inside, near and outside. For any size up to 11 they keep away from the centres of elements, from the midpoints between them
+// and from their edges, because weights have a kink or a jump there.
 Array random_grid(Rng& rng, DType dtype, const Shape& shape) {
   Array grid(dtype, shape);
   const auto clear = [](double c) {
@@ -329,7 +329,7 @@ Array random_grid(Rng& rng, DType dtype, const Shape& shape) {
   return grid;
 }
 
-// Of x, where gradients are compared.
+// Sizes of x at which gradients are compared.
 Shape small_plane() { return {2, 1, 4, 3}; }
 
 std::vector<GridCase> grid_cases() {
@@ -352,7 +352,7 @@ std::vector<GridCase> grid_cases() {
   return cases;
 }
 
-// Where weights have a kink or a jump, NaN, and what is further out than numbers of elements reach.
+// Coordinates where weights have a kink or a jump, NaN, and coordinates too far out to be element numbers.
 void add_grid_borders(Table& t) {
   for (GridCase c : grid_cases()) {
     if (c.x != small_plane()) continue;
@@ -392,8 +392,8 @@ void add_grid_samples(Table& t) {
         },
         [=](const Args& a) { return grid_gradients(c, a); });
     forward.tolerance = backward.tolerance = 20;
-    // References check the backward op in every case; differences, which take many calls, in a few. The second gradient of
-    // grid_sample is the first of its backward op.
+    // References check the backward op in every case. Differences, which take many calls, check it in a few. The second gradient of
+    // grid_sample is the first gradient of its backward op.
     forward.gradient = Array::count(c.grid) < 40 && !c.align &&
                        (c.mode != "nearest" || c.padding == "zeros") &&
                        (c.x.size() == 4 || c.padding == "reflection");

@@ -22,7 +22,7 @@ void for_each_row(const Array& x, int64_t dim, Fn fn) {
   });
 }
 
-// Shapes, and a dimension of each.
+// Shapes, each with a dimension.
 inline const std::vector<std::pair<Shape, int64_t>>& rows() {
   static const std::vector<std::pair<Shape, int64_t>> list = {
       {{3, 5}, 1}, {{3, 5}, 0}, {{2, 3, 4}, -2}, {{70}, 0}, {{}, 0}, {{0, 3}, 1}, {{2, 130}, -1}};
@@ -46,7 +46,7 @@ Sample& along(Table& t, const std::string& op, const Shape& shape, int64_t dim, 
       });
 }
 
-// A product with zeros: its gradient must not divide by them.
+// A product with zeros; its gradient must not divide by them.
 inline Array with_zeros(DType dtype, Rng& rng, int zeros) {
   Array x = random_array(rng, dtype, {5}, 0.5, 2);
   for (int z = 0; z < zeros; ++z) x.v[1 + 2 * static_cast<size_t>(z)] = 0;

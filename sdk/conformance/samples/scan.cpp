@@ -36,7 +36,7 @@ void add_scans(Table& t) {
         .layouts = false;
 }
 
-// Each element gets the sum of g·(product without it) over the prefixes that have it.
+// Each element gets the sum of g·(product without the element) over the prefixes that contain it.
 void add_product_gradients(Table& t) {
   using arg = arg::cumprod_backward;
   for (const int zeros : {0, 1, 2})
@@ -47,7 +47,7 @@ void add_product_gradients(Table& t) {
           kFloats | kComplex,
           [=, shape = shape, dim = dim](DType dtype, Rng& rng) {
             const Array g = random_array(rng, dtype, shape);
-            // 70 elements of 1.05 have a product that half precision holds.
+            // The product of 70 elements of 1.05 still fits in half precision.
             Array x = random_array(rng, dtype, shape, 0.9, 1.05), y(dtype, shape);
             for_each_row(x, dim, [&](const std::vector<size_t>& row) {
               Complex total = 1;
@@ -74,7 +74,7 @@ void add_product_gradients(Table& t) {
     }
 }
 
-// Running extremes of a row and where they stand: of equal ones the last, a NaN from its place on.
+// Running extremes of a row and their positions: the last of equal elements, and NaN from its position on.
 std::vector<Array> extremes(const Array& x, int64_t dim, bool largest) {
   Array values(x.dtype, x.shape), indices(DType::I64, x.shape);
   for_each_row(x, dim, [&](const std::vector<size_t>& row) {

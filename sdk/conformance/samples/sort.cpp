@@ -6,7 +6,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Order with NaN last.
+// Ascending order, with NaN last.
 bool before(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
 struct Row {
@@ -19,7 +19,7 @@ const std::vector<Row>& rows() {
   return list;
 }
 
-// Values and indices of each row in order; the first `keep` of them.
+// The first `keep` values and indices of each row, in order.
 std::vector<Array> sorted(const Array& x, int64_t dim, bool descending, int64_t keep) {
   size_t d =
       x.rank() == 0 ? 0 : static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(x.rank()) : dim);

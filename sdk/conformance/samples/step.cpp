@@ -14,7 +14,7 @@ std::vector<Array> list(Rng& rng, DType dtype, double low = -1, double high = 1)
   return arrays;
 }
 
-// Calls fn with references to the elements at one place of all lists, and gives the first `written` lists back.
+// Calls fn with references to the elements at one position of all lists. Returns the first `written` lists.
 template <class Fn>
 std::vector<Array> each_element(std::vector<std::vector<Array>> lists,
                                 const std::vector<size_t>& written, Fn fn) {
@@ -82,7 +82,7 @@ void add_adam(Table& t) {
     double decay;
     bool decoupled, amsgrad;
   };
-  // The same formula, its number and rate given as numbers or as tensors.
+  // The same formula, with the step's number and rate given as numbers or as tensors.
   const auto formula = [](const Adam& o, const Args& a) {
     using arg = tenon::arg::adam_step;
     return each_element({arrays(a, arg::params), arrays(a, arg::grads), arrays(a, arg::exp_avg),

@@ -1,10 +1,10 @@
-// Elementwise, three operands.
+// Elementwise ops of three operands.
 #include "binary.hpp"
 
 namespace tenon::conformance {
 namespace {
 
-// fn(x, y, z) of operands of shapes a, b and b, the third within [low, high].
+// fn(x, y, z) for operands of shapes a, b and b; the third is within [low, high].
 template <class Fn>
 void ternary(Table& t, const std::string& op, const std::string& label, uint64_t dtypes, Fn fn,
              double low, double high, const Args& rest = {}) {

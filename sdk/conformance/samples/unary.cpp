@@ -5,7 +5,7 @@ namespace tenon::conformance {
 namespace {
 
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : std::isnan(x) ? x : 0; }
-// By halving, as erf rises.
+// By bisection, because erf is increasing.
 double erfinv(double x) {
   if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? std::copysign(INFINITY, x) : NAN;
   double low = -6, high = 6;
@@ -19,7 +19,7 @@ double log_gamma(double x) {
   int sign;
   return lgamma_r(x, &sign);
 }
-// By ψ(x) = ψ(x + 1) − 1/x alone, from where four terms of the asymptotic series are exact.
+// By ψ(x) = ψ(x + 1) − 1/x alone, up to where four terms of the asymptotic series are exact.
 double digamma(double x) {
   if (x == 0) return std::copysign(INFINITY, -x);
   if (x < 0 && x == std::floor(x)) return NAN;
@@ -90,7 +90,7 @@ void add_functions(Table& t) {
   special(t, "erf", [](double x) { return std::erf(x); });
 }
 
-// A function with poles at 0 and negative integers, and numbers 0.2 and more from those.
+// A function with poles at 0 and the negative integers, on numbers at least 0.2 away from these.
 void with_poles(Table& t, const std::string& op, double (*fn)(double)) {
   real(t, op, fn, {.low = 0.2, .high = 12, .fraction = true});
   special(t, op, fn);
@@ -137,7 +137,7 @@ void add_tests(Table& t) {
       t, "isfinite", [](double x) { return std::isfinite(x); }, boolean);
   special(
       t, "logical_not", [](double x) { return x == 0; }, boolean);
-  // ~x of u64 is above what a double counts exactly; the narrower types show the same bits.
+  // ~x of u64 exceeds what a double represents exactly; the narrower types show the same bits.
   t.add(
       "bitwise_not", "ints", (kInts & ~TN_MASK(TN_DTYPE_U64)) | kBool,
       [](DType dtype, Rng& rng) {

@@ -32,7 +32,7 @@ void real(Table& t, const std::string& op, Fn fn, Domain d = {}) {
   }
 }
 
-// Where floats are special: infinities, NaN, zeros of both signs, large and tiny.
+// Special floats: infinities, NaN, zeros of both signs, large and tiny numbers.
 template <class Fn>
 void special(
     Table& t, const std::string& op, Fn fn, DType (*result)(DType) = [](DType d) { return d; }) {

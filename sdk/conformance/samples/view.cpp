@@ -4,7 +4,7 @@
 namespace tenon::conformance {
 namespace {
 
-// A view takes elements of x: fn maps an index of the result to one of x.
+// A view takes elements of x; fn maps an index of the result to an index of x.
 template <class Fn>
 void view(Table& t, const std::string& op, const std::string& label, const Shape& x,
           const Shape& result, const Args& rest, Fn fn) {

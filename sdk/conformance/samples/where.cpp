@@ -1,4 +1,4 @@
-// Choices between operands, and what lies between bounds.
+// Choosing between operands, and clamping.
 #include <algorithm>
 
 #include "binary.hpp"
@@ -87,7 +87,7 @@ void add_clamp(Table& t) {
           .gradient = shape.size() == 3;
 }
 
-// Both bounds are inside; NaN is outside.
+// Both bounds belong to the range; NaN does not.
 void add_where_between(Table& t) {
   using arg = arg::where_between;
   for (const auto& [a, b] : pairs())
@@ -127,7 +127,7 @@ void add_nan_to_num(Table& t) {
   struct Replacements {
     const char* label;
     Args rest;
-    double nan, high, low;  // a high of 0: the greatest number of the dtype
+    double nan, high, low;  // high = 0 stands for the dtype's largest finite number
   };
   for (const Replacements& r :
        {Replacements{"largest", {}, 0, 0, 0}, Replacements{"given", {2.0, 3.0, -4.0}, 2, 3, -4}})

@@ -1,4 +1,4 @@
-// backward() and gradient(): what arrives where, and what is refused.
+// backward() and gradient(): which gradients arrive where, and what is refused.
 #include <functional>
 
 #include "support.hpp"
@@ -158,7 +158,7 @@ TEST(Backward, ASecondRunNeedsTheGraph) {
   EXPECT_ERROR(y.backward(), "[mul]", "freed", "retain_graph");
   const Tensor linear = (x + 1).sum();
   linear.backward();
-  linear.backward();  // nothing was saved, nothing is missing
+  linear.backward();  // nothing was saved, so nothing is missing
   EXPECT_EQ(grad_of(x), (Values{6, 10}));
 }
 
@@ -287,7 +287,7 @@ TEST(Leaves, Errors) {
   Tensor y = x * 2;
   EXPECT_ERROR(tensor({1, 2}).requires_grad_(), "[requires_grad]", "i32");
   EXPECT_ERROR(y.requires_grad_(false), "[requires_grad]", "'mul'", "detach");
-  y.set_grad(tensor({1.f, 2.f}));  // a place to keep it: backward does not read it
+  y.set_grad(tensor({1.f, 2.f}));  // backward does not read it
   EXPECT_EQ(y.grad().to_vector<float>(), (std::vector<float>{1, 2}));
   EXPECT_ERROR(x.set_grad(tensor({1.f})), "[set_grad]", "f32(1,)", "f32(2,)");
   EXPECT_ERROR(x.set_grad(tensor({1.0, 2.0})), "[set_grad]", "f64");

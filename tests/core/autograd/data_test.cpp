@@ -1,4 +1,4 @@
-// Tensors that are given other elements: tn_tensor_set_data.
+// tn_tensor_set_data: giving a tensor other elements.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -33,7 +33,7 @@ TEST_P(Sizes, AllHoldersSeeThem) {
   x.set_data(x);
   EXPECT_EQ(values(x), values(numbers(n, 5)));
   Tensor both = numbers(2 * n, 1).reshape({n, 2});
-  x.set_data(both.select(1, 1));  // strides and offset, too
+  x.set_data(both.select(1, 1));  // strides and offset change, too
   EXPECT_FALSE(x.is_contiguous());
   EXPECT_EQ(x[1].item<double>(), 4);
   both.fill_(7);
@@ -53,7 +53,7 @@ TEST_P(Sizes, ViewsKeepTheOldElements) {
   }
 }
 
-// A view of a tensor with other elements has a history of its own.
+// A view of a tensor that got other elements has a history of its own.
 TEST_P(Sizes, WritesToOldViewsDoNotReachTheTensor) {
   Tensor x = numbers(n, 0), view = x.narrow(0, 1, 2);
   x.set_data(numbers(n, 50));
@@ -96,9 +96,9 @@ TEST(SetData, ANewDtypeDropsTheGradient) {
     return Tensor();
   });
   const Tensor before = sum(x * x);
-  x.set_data(numbers(3, 2));  // alike: the same leaf
+  x.set_data(numbers(3, 2));  // of the same shape and dtype: it stays the same leaf
   before.backward({}, true);
-  EXPECT_EQ(values(x.grad()), (Values{2, 4, 6}));  // of what was there
+  EXPECT_EQ(values(x.grad()), (Values{2, 4, 6}));  // from the elements that it had before
   x.set_data(numbers(3, 2, DType::F64));
   EXPECT_TRUE(x.requires_grad());
   EXPECT_FALSE(x.grad().defined());

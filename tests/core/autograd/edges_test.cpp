@@ -1,5 +1,4 @@
-// Gradients where functions have corners, ties and zeros. Expected values are PyTorch 2.15's, but
-// where a comment says otherwise.
+// Gradients where functions have corners, ties and zeros. Expected values are PyTorch 2.15's unless a comment says otherwise.
 #include <functional>
 #include <limits>
 
@@ -75,7 +74,7 @@ TEST(Edges, FarOut) {
                            {1000, -kInf}, {0, 0});
   expect_near(sums[0], {1, 0});
   expect_near(sums[1], {0, 1});
-  // PyTorch gives NaN for a row of −∞; nothing moves there.
+  // PyTorch gives NaN for a row of −∞; here the gradient is 0.
   expect_near(slope([](const Tensor& x) { return logsumexp(x, 0); }, {-kInf, -kInf}), {0, 0});
   expect_near(slope([](const Tensor& x) { return logsumexp(x, 0); }, {-kInf, 0}), {0, 1});
 }
@@ -122,7 +121,7 @@ TEST(Edges, ProductsWithZeros) {
               {1, 8, 0, 0, 0});
 }
 
-// d²(x₀x₁x₂)/dxᵢdxⱼ is the third factor, also where two factors are 0.
+// d²(x₀x₁x₂)/dxᵢdxⱼ is the third factor, even if two factors are 0.
 TEST(Edges, SecondGradientOfAProduct) {
   Tensor x = tensor({0.0, 0.0, 3.0});
   x.requires_grad_();
@@ -136,7 +135,7 @@ TEST(Edges, Spread) {
 }
 
 TEST(Edges, Pairs) {
-  // PyTorch gives NaN for the hypotenuse at 0.
+  // PyTorch gives NaN for the gradient of hypot at 0.
   const auto sides =
       slopes([](const Tensor& x, const Tensor& y) { return hypot(x, y); }, {0, 3}, {0, 4});
   expect_near(sides[0], {0, 0.6});
@@ -149,7 +148,7 @@ TEST(Edges, Pairs) {
       {0, -1});
 }
 
-// A gradient has its argument's dtype, whatever the op computed in.
+// A gradient has the dtype of its argument, whatever dtype the op computed in.
 TEST(Edges, Dtypes) {
   Tensor half = tensor({1.f, 2.f}).to(DType::BF16).detach(), wide = tensor({3.0, 4.0});
   half.requires_grad_();

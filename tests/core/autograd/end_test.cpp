@@ -1,4 +1,4 @@
-// What is called when a backward pass is over (tn_backward_on_end).
+// Functions that are called when a backward pass is over (tn_backward_on_end).
 #include <gtest/gtest.h>
 
 #include "support.hpp"
@@ -6,7 +6,7 @@
 namespace tenon::testing {
 namespace {
 
-// Asks, from a hook on `x`, for `name` to be logged at the end.
+// A hook on `x` requests that `name` is logged at the end.
 class AtEnd {
  public:
   AtEnd(Tensor& x, std::string name, uint32_t error = TN_OK)
@@ -17,7 +17,7 @@ class AtEnd {
         nullptr, nullptr));
   }
   static inline std::string log;
-  static inline Tensor watched;  // whose gradient has to be there at the end
+  static inline Tensor watched;  // its gradient must be there at the end
 
  private:
   tn_status* ask() {

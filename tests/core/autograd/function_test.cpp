@@ -1,4 +1,4 @@
-// Hooks, custom functions, checkpoints, anomaly mode, ops that a plugin defines.
+// Hooks, custom functions, checkpoints, anomaly mode, and ops that a plugin defines.
 #include "support.hpp"
 
 namespace tenon::testing {
@@ -14,7 +14,7 @@ TEST(Hooks, SeeTheCompleteGradientOnce) {
     seen.push_back(values(g));
     return Tensor();
   };
-  y.sum();  // another use that no gradient comes through
+  y.sum();  // another use, through which no gradient arrives
   Tensor(y).register_hook(watch);
   x.register_hook(watch);
   (y * 3 + y + x).sum().backward();

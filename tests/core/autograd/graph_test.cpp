@@ -1,4 +1,4 @@
-// The life of graphs: deep ones, freed ones, shared ones.
+// The life of graphs: deep, freed and shared ones.
 #include <atomic>
 #include <thread>
 
@@ -86,7 +86,7 @@ TEST(Freed, AWriteInPlaceMakesNoCycle) {
     Tensor x = watched.take();
     const Tensor w = leaf({3, 4});
     const Tensor y = x * w;  // saves x
-    x.add_(y);               // x comes after y
+    x.add_(y);               // x's history now contains y
   }
   EXPECT_FALSE(watched.alive());
 }
@@ -186,8 +186,7 @@ TEST(Threads, OneGraphRunOnSeveral) {
 TEST(Threads, OneLeafInGraphsOfSeveral) {
   Tensor w = leaf({1, 2});
   std::atomic<int> partial{0};
-  // A complete gradient is 3 each time: a smaller one would mean that the leaf ran before
-  // all had arrived.
+  // A complete gradient is 3 each time; a smaller one would mean that the leaf ran before all parts had arrived.
   w.register_hook([&](const Tensor& grad) {
     if (values(grad) != (Values{3, 3})) ++partial;
     return Tensor();

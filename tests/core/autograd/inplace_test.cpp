@@ -1,4 +1,4 @@
-// Writing in place: versions, histories of views and their bases, and what is refused.
+// Writing in place: versions, the histories of views and their bases, and what is refused.
 #include "support.hpp"
 
 namespace tenon::testing {
@@ -8,7 +8,7 @@ TEST(InPlace, TheHistoryGoesOn) {
   Tensor x = leaf({1, 2});
   Tensor y = x * 3;
   const uint32_t version = y.version();
-  y.mul_(x);  // 3x², whose gradient needs the 3x of before
+  y.mul_(x);  // 3x², whose gradient needs the old 3x
   EXPECT_GT(y.version(), version);
   EXPECT_EQ(y.grad_fn_name(), "mul");
   y.sum().backward();
@@ -242,13 +242,13 @@ TEST(Views, MadeWithoutRecordingCannotBeWrittenWithIt) {
     row = y.select(0, 0);
   }
   EXPECT_ERROR(row.add_(x), "[add]", "made with recording off");
-  row.add_(1);  // not recorded: fine
+  row.add_(1);  // not recorded, so it is allowed
   Tensor only;
   {
     NoGrad guard;
     only = zeros({2, 2}).select(0, 0);
   }
-  only.add_(x);  // nobody else sees these elements
+  only.add_(x);  // nothing else sees these elements
   EXPECT_TRUE(only.requires_grad());
 }
 

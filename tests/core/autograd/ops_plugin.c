@@ -1,5 +1,4 @@
-/* A plugin with two ops for the autograd tests: one with a gradient callback, one that is
- * only a decomposition. */
+/* A plugin with two ops for the autograd tests: one with a gradient callback, and one that is only a decomposition. */
 #include <string.h>
 
 #include "tenon/plugin.h"
@@ -62,7 +61,7 @@ static tn_status* twice_decompose(void* self, const tn_value* args, uint32_t nar
   return multiply(args[0], two, outs);
 }
 
-/* Σ x² over a loop of any layout: float and double. */
+/* Σ x² over a loop of any layout, in float and in double. */
 static int64_t place(const tn_loop* loop, uint32_t operand, int64_t i) {
   int64_t offset = 0;
   for (uint32_t d = loop->ndim; d-- > 0; i /= loop->shape[d])
@@ -87,7 +86,7 @@ static tn_status* energy_run(void* self, void* plan, const tn_call* call) {
   return NULL;
 }
 
-/* x > y: promoted, but bool comes out. */
+/* x > y: operands are promoted, but the result is bool. */
 static tn_status* above_infer(void* self, const tn_value* args, uint32_t nargs,
                               tn_result* const* results, uint32_t nresults) {
   (void)self, (void)args, (void)nargs, (void)nresults;
@@ -105,7 +104,7 @@ static tn_status* above_run(void* self, void* plan, const tn_call* call) {
         x[place(call->loop, 1, i)] > y[place(call->loop, 2, i)];
   return NULL;
 }
-/* One whose shape rule contradicts its form. */
+/* An op whose shape rule contradicts its form. */
 static tn_status* liar_infer(void* self, const tn_value* args, uint32_t nargs,
                              tn_result* const* results, uint32_t nresults) {
   (void)self, (void)args, (void)nargs, (void)nresults;
@@ -125,7 +124,7 @@ static tn_status* eight_decompose(void* self, const tn_value* args, uint32_t nar
   }
   return status;
 }
-/* Σ k·gₖ over those that arrived */
+/* Σ k·gₖ over the gradients that arrived */
 static tn_status* eight_gradient(void* self, tn_grad_call* call) {
   (void)self;
   tn_tensor* sum = NULL;

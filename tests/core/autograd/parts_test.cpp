@@ -1,4 +1,4 @@
-// Gradients of parts of a tensor: written into one sum, where nobody else sees it.
+// Gradients of parts of a tensor: they are written into one sum if nothing else sees that sum.
 #include <map>
 #include <sstream>
 
@@ -7,7 +7,7 @@
 namespace tenon::testing {
 namespace {
 
-// How often kernels of an op ran.
+// How often an op's kernels ran.
 class Kernels {
  public:
   Kernels() { tn_placement_enable(1); }
@@ -33,12 +33,12 @@ Tensor numbers(const std::vector<int64_t>& shape, DType dtype = DType::F32) {
   return arange(1, n + 1, 1, dtype).reshape(shape);
 }
 
-// The gradient of sum(fn(x)²), which is the same whether it is written in place or recorded.
+// The gradient of sum(fn(x)²), which must be the same whether it is written in place or recorded.
 template <class Fn>
 void expect_as_recorded(const std::vector<int64_t>& shape, Fn&& fn, const std::string& what) {
   const Tensor x = numbers(shape).requires_grad_();
   const auto loss = [&] {
-    const Tensor y = x * x;  // a tensor that is no leaf
+    const Tensor y = x * x;  // not a leaf
     Tensor total = tensor(0.f);
     for (const Tensor& part : fn(y)) total = total + (part * part * 0.5).sum();
     return total;
@@ -160,7 +160,7 @@ TEST(Parts, LeaveASharedGradientAlone) {
   const Tensor x = numbers({4}).requires_grad_(), w = numbers({4}).requires_grad_();
   const Tensor a = x * 1, b = w * 1;
   const Tensor part = a.slice(0, 0, 2) * 10;
-  const Tensor sum = a + b;  // gives one tensor to both, before the part's gradient is there
+  const Tensor sum = a + b;  // passes one tensor to both, before the part's gradient is there
   ((sum * sum).sum() + part.sum()).backward();
   EXPECT_EQ(grad_of(x), (Values{14, 18, 12, 16}));
   EXPECT_EQ(grad_of(w), (Values{4, 8, 12, 16}));
@@ -179,7 +179,7 @@ TEST(Parts, LeaveWhatAHookKeepsAlone) {
   const Tensor x = numbers({3}).requires_grad_();
   Tensor y = x * 2;
   const Tensor part = y.slice(0, 0, 1) * 5;
-  Tensor z = y + 1;  // hands its gradient on as it is
+  Tensor z = y + 1;  // passes its gradient on unchanged
   Tensor kept, whole;
   z.register_hook([&](const Tensor& g) {
     kept = g;
@@ -243,7 +243,7 @@ TEST(Parts, AreCopiesWhereCallsAreWatched) {
   EXPECT_EQ(grad_of(x), (Values{3, 4, 1, 2}));
 }
 
-// The last layer of a language model has the weight of the first.
+// A language model's last layer shares its weight with the first.
 TEST(Parts, RowsOfAWeightJoinItsOtherGradient) {
   const Tensor index = tensor<int64_t>({{1, 0}, {1, 2}});
   const auto weight_gradient = [&](DType dtype, std::optional<int64_t> padding) {
@@ -256,7 +256,7 @@ TEST(Parts, RowsOfAWeightJoinItsOtherGradient) {
     EXPECT_EQ(calls["embedding_backward"], dtype == DType::F32 && !padding ? 0 : 1);
     return weight.grad().to(DType::F32).to_vector<float>();
   };
-  // d/dw of Σ_t Σ_v e_t·w_v: Σ_t e_t for every row, and Σ_v w_v for every use of one.
+  // d/dw of Σ_t Σ_v e_t·w_v: Σ_t e_t for every row, and Σ_v w_v for every use of a row.
   EXPECT_EQ(weight_gradient(DType::F32, {}), (Values{21, 28, 30, 40, 21, 28}));
   EXPECT_EQ(weight_gradient(DType::BF16, {}), (Values{21, 28, 30, 40, 21, 28}));
   EXPECT_EQ(weight_gradient(DType::F32, 1), (Values{21, 28, 12, 16, 21, 28}));

@@ -1,10 +1,10 @@
-// Hooks that change what recorded calls keep for their gradients.
+// Hooks that change what recorded calls save for their gradients.
 #include "support.hpp"
 
 namespace tenon::testing {
 namespace {
 
-// Keeps halves of what is saved, and counts.
+// Saves tensors as halves, and counts them.
 struct Halves {
   int packed = 0, unpacked = 0;
   bool refuse = false, forget = false;

@@ -1,4 +1,4 @@
-// What the autograd tests share.
+// Helpers that the autograd tests share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline Values grad_of(const Tensor& x) { return values(x.grad()); }
       EXPECT_NE(error.find(part), std::string::npos) << error << "\nlacks " << part; \
   } while (false)
 
-// Elements that tell when nothing holds them any more.
+// Elements that report when nothing holds them any more.
 class Watched {
  public:
   explicit Watched(Values elements)
@@ -54,7 +54,7 @@ struct Lambda {
   std::function<Tensor(const Tensor&)> backward;
   std::shared_ptr<int> destroyed = std::make_shared<int>(0);
 
-  // `output` gets the history of a function of `input`.
+  // Gives `output` the history of a function of `input`.
   void record(const Tensor& input, const Tensor& output, std::string_view name = "lambda") const {
     tn_function function{};
     function.struct_size = sizeof(function);

@@ -1,4 +1,4 @@
-// Ops that are differentiated through their decomposition refuse while recording what they refuse without.
+// Ops that are differentiated through their decomposition must refuse the same calls whether or not they are recorded.
 #include <gtest/gtest.h>
 
 #include "tenon/tenon.hpp"
@@ -16,7 +16,7 @@ std::string refusal(const std::function<void()>& call) {
   return "";
 }
 
-// Calls with g (argument 0) recording and not: the same refusal, which names the op.
+// Calls the op with g (argument 0) recorded and unrecorded: both refuse with the same message, which names the op.
 void expect_same_refusal(const std::string& op, const std::function<void(const Tensor& g)>& call,
                          Tensor g) {
   const std::string plain = refusal([&] { call(g); });

@@ -76,7 +76,7 @@ TEST(Function, FirstAndSecondGradient) {
   EXPECT_FALSE(Cube::apply(tensor(2.f)).requires_grad());
 }
 
-// Saves its result, which knows the graph only through the function itself.
+// Saves its result, which belongs to the graph only through the function itself.
 struct Exp : Function<Exp> {
   static inline int alive = 0;
   Exp() { ++alive; }

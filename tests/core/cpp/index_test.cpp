@@ -1,4 +1,4 @@
-// Indexing: what NumPy gives for the same expression.
+// Indexing, compared with what NumPy gives for the same expression.
 #include <gtest/gtest.h>
 
 #include "observed.hpp"

@@ -1,4 +1,4 @@
-// Many threads of a host use one core at once, from the first call on. Its own program, so that the first use is concurrent.
+// Many threads of a host use one core at once, from the very first call. A program of its own, so that the first use is concurrent.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kThreads = 6, kRounds = 12;
 
-// Runs body(thread) on all threads, which begin together; returns what went wrong, by thread.
+// Runs body(thread) on all threads, which begin together. Returns each thread's problem.
 template <class Body>
 std::vector<std::string> together(Body&& body) {
   std::vector<std::string> problems(kThreads);
@@ -42,7 +42,7 @@ const std::vector<std::string> kFine(kThreads);
 
 }  // namespace
 
-// Must stay the first case: no call was made before.
+// Must stay the first case: no call may come before it.
 TEST(Threads, FindPluginsAtTheSameTime) {
   const auto problems = together([](int, std::string& problem) {
     const Tensor sum = full({4}, 2.0) + full({4}, 3.0);
@@ -60,7 +60,7 @@ TEST(Threads, TrainOnSharedWeights) {
       const Tensor x = full({8, 32}, scale);
       const Tensor loss = matmul(x, weight).sum();
       expect(problem, loss.item<double>() == 8 * 32 * 32 * 0.5 * scale, "the loss is wrong");
-      // Into tensors of its own: the gradient of the shared leaf would be one place for all.
+      // Each thread writes into its own tensors, because the gradient of the shared leaf would be a single place for all.
       const Tensor grad = gradient(loss, weight);
       expect(problem, (grad == 8 * scale).all().item<bool>(), "the gradient is wrong");
     }
@@ -91,7 +91,7 @@ TEST(Threads, KeepTheirOwnModesAndErrors) {
   EXPECT_EQ(problems, kFine);
 }
 
-// Looking around, memory and random numbers, beside large ops that run on a team of threads.
+// Queries of devices, memory and random numbers, while large ops run on a team of threads.
 TEST(Threads, LookAroundWhileOthersCompute) {
   const auto problems = together([](int thread, std::string& problem) {
     Device cpu("cpu");
@@ -118,7 +118,7 @@ TEST(Threads, LookAroundWhileOthersCompute) {
   EXPECT_EQ(problems, kFine);
 }
 
-// A tensor made by one thread is used and freed by others, each with its own free lists.
+// One thread makes a tensor and others use and free it, each with its own free lists.
 TEST(Threads, HandTensorsOn) {
   std::vector<Tensor> made(kThreads);
   EXPECT_EQ(together([&](int thread, std::string&) {
@@ -134,7 +134,7 @@ TEST(Threads, HandTensorsOn) {
   EXPECT_EQ(problems, kFine);
 }
 
-// What holds for the whole process is changed and read while ops run, whose results stay as they are.
+// Settings of the whole process are changed and read while ops run; the results must not change.
 TEST(Threads, ChangeSettingsWhileOthersCompute) {
   const tn_write_fn ignore = [](void*, tn_str) {};
   const Op add("add");
@@ -171,12 +171,12 @@ TEST(Threads, ChangeSettingsWhileOthersCompute) {
   Device("cpu").set_memory_limit(0);
 }
 
-// Nobody writes to it, so everybody may look at it, and take parts.
+// Nothing writes to it, so every thread may read it and take views.
 TEST(Threads, LookAtOneTensor) {
   const Tensor leaf = arange(24.0).reshape({4, 6}).detach().requires_grad_();
   Tensor base = leaf * 1;
   const Tensor view = base[1];
-  base.mul_(2);  // the first who looks at the view gives it its new history
+  base.mul_(2);  // the first thread that reads the view gives it its new history
   const auto problems = together([&](int thread, std::string& problem) {
     for (int round = 0; round < kRounds; ++round) {
       const Tensor mine = view;  // another reference to the same handle
@@ -228,7 +228,7 @@ struct Square : Function<Square> {
     save({x, y});
     return y;
   }
-  // By its own result: in a graph of gradients that is made anew.
+  // Each thread uses its own result, in a graph of gradients that is built anew.
   Tensor backward(const Tensor& grad) { return grad * 2 * saved(1) / saved(0); }
 };
 

@@ -1,4 +1,4 @@
-// A second translation unit with everything in it: headers must not define things twice.
+// A second translation unit that includes everything: headers must not define anything twice.
 #include "tenon/tenon.hpp"
 
 static_assert(std::is_nothrow_move_constructible_v<tenon::Tensor>);

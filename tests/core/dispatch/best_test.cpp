@@ -1,4 +1,4 @@
-// The order of devices that "auto" chooses by.
+// The order in which "auto" prefers devices.
 #include "dispatch/best.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// Calls through kernels registered by the test itself: resolution, priorities, plans, scratch
-// memory, promotion, errors.
+// Calls of kernels that the test itself registers: resolution, priorities, plans, scratch memory, promotion, errors.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Lists of sizes: no index leads out of them, and none has more than TN_MAX_DIMS.
+// Lists of sizes: no index reads outside them, and none has more than TN_MAX_DIMS entries.
 #include <gtest/gtest.h>
 
 #include <vector>

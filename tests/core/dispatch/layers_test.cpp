@@ -39,7 +39,7 @@ std::string error_of(auto&& body) {
   return "no error";
 }
 
-// Writes its name down, then does what it is told.
+// Logs its name, then does what the test asked for.
 struct Logging : tn_call_layer {
   explicit Logging(std::string given) : tn_call_layer{}, name(std::move(given)) {
     struct_size = sizeof(tn_call_layer);
@@ -101,7 +101,7 @@ TEST_F(Layers, ALayersCallsGoToThoseBelow) {
   above.calls_on = middle.calls_on = true;
   EXPECT_EQ(first(clone(x)), 1);
   EXPECT_EQ(Logging::log, "above middle lowest ");
-  clone(x);  // all see the next one again
+  clone(x);  // every layer sees the next call again
   EXPECT_EQ(Logging::log, "above middle lowest above middle lowest ");
 }
 
@@ -153,7 +153,7 @@ TEST_F(Layers, StayAsTheyAreWhileOneIsAtWork) {
 }
 
 TEST_F(Layers, CallsIntoATensorHaveAFunctionOfTheirOwn) {
-  const Logging deaf("deaf");  // has none
+  const Logging deaf("deaf");  // it has no call_into
   tn_call_layer layer{};
   layer.struct_size = sizeof layer;
   layer.call_into = [](void*, const tn_op*, const tn_value*, uint32_t, tn_tensor* const* outs,

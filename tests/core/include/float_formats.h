@@ -1,4 +1,4 @@
-/* The conversions behind pointers: f16, bf16, E4M3, E5M2. */
+/* The conversions of f16, bf16, E4M3 and E5M2 as function pointers. */
 #ifndef TEST_FLOAT_FORMATS_H
 #define TEST_FLOAT_FORMATS_H
 

@@ -1,4 +1,4 @@
-/* Fills a table with the conversions, as the language of the file that includes this compiles them. */
+/* Fills a table with the conversions, compiled in the language of the file that includes this. */
 #include "float_formats.h"
 #include "tenon/float_formats.h"
 

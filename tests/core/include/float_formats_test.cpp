@@ -1,5 +1,5 @@
-// Conversions of narrow floats: every code by its definition, and rounding against a reference in double precision that shares
-// nothing with what it tests.
+// Conversions of narrow floats: every code is compared with its definition, and rounding with a reference in double precision that shares
+// nothing with the code under test.
 #include "float_formats.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct Format {
     const double significand = std::ldexp(fraction, -mantissa) + (exponent != 0 ? 1 : 0);
     return side * std::ldexp(significand, std::max<int>(static_cast<int>(exponent), 1) - bias);
   }
-  // The nearest value as the standard has it: rounded as if exponents had no end, then what is too large is replaced.
+  // The nearest value as the standard defines it: rounded as if exponents were unlimited; then values that are too large are replaced.
   double nearest(double x) const {
     if (std::isnan(x) || x == 0) return x;
     const double overflow = std::copysign(has_infinity ? kInf : kNan, x);
@@ -66,7 +66,7 @@ class FloatFormats : public testing::TestWithParam<int> {
     ASSERT_TRUE(same(format().value(code), format().nearest(static_cast<double>(x))))
         << format().name << ": " << std::hexfloat << x << " became " << format().value(code);
   }
-  // Points where the result changes, exact in f32: half-way between neighbours, and where the largest ends.
+  // The points where the result changes, exact in f32: midpoints between neighbours, and the upper end of the range.
   std::vector<float> boundaries() const {
     std::vector<float> found;
     for (uint32_t code = 0; code <= format().largest(); ++code) {
@@ -101,7 +101,7 @@ TEST_P(FloatFormats, EveryBoundaryRounds) {
     }
 }
 
-// A step that is prime to 2^32 visits all exponents with all kinds of mantissas.
+// The step is coprime to 2^32, so it visits every exponent with varied mantissas.
 TEST_P(FloatFormats, WhateverBitsRound) {
   uint32_t bits = 0;
   for (int i = 0; i < 1 << 20; ++i, bits += 4093u * 1021u)
@@ -111,7 +111,7 @@ TEST_P(FloatFormats, WhateverBitsRound) {
       ASSERT_NO_FATAL_FAILURE(expect_nearest(std::bit_cast<float>(edge | sign)));
 }
 
-// NaN whose fraction begins with a 0 signals; cut to the bits that a half holds it would be an infinity.
+// A signalling NaN's fraction begins with a 0; cut to the bits that a half keeps, it would become an infinity.
 TEST_P(FloatFormats, NanStaysNan) {
   for (const uint32_t fraction : {0x1u, 0x1fffu, 0x3fffffu, 0x400000u, 0x400001u, 0x7fffffu})
     for (const uint32_t sign : {0u, 0x80000000u}) {
@@ -126,7 +126,7 @@ TEST_P(FloatFormats, NanStaysNan) {
 }
 
 #if defined(__SSE2__)
-// A library that was linked with -ffast-math takes subnormal numbers for 0 in the whole program.
+// A library linked with -ffast-math makes the whole program treat subnormal numbers as 0.
 TEST_P(FloatFormats, NeedNoSubnormals) {
   std::vector<float> wide(format().codes());
   const std::vector<float> tried = boundaries();

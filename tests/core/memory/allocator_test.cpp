@@ -150,7 +150,7 @@ TEST(Pieces, TakesTheSmallestThatFits) {
   NEEDS_CACHING();
   const Block large = free_block(16 * kMiB);
   const Block first = allocate(host_device(), 4 * kMiB);
-  const Block between = allocate(host_device(), kMiB);  // 11 MiB lie behind it
+  const Block between = allocate(host_device(), kMiB);  // a gap of 11 MiB follows it
   deallocate(host_device(), first);
   const Block near = allocate(host_device(), 3 * kMiB);
   EXPECT_EQ(near.data, first.data);
@@ -181,16 +181,17 @@ TEST(Pieces, WholeBlocksGoBackWhenMemoryIsShort) {
   EXPECT_NE(error_of([&] { allocate(host_device(), 13 * kMiB); }, TN_OUT_OF_MEMORY).find("limit"),
             std::string::npos);
   const Block rest =
-      allocate(host_device(), 10 * kMiB);  // what is free of the cut block still serves
+      allocate(host_device(), 10 * kMiB);  // the free part of the cut block still serves
   deallocate(host_device(), piece);
   deallocate(host_device(), rest);
-  const Block large = allocate(host_device(), 13 * kMiB);  // now the 12 MiB go back for it
+  const Block large =
+      allocate(host_device(), 13 * kMiB);  // only now the 12 MiB are returned, to make room
   EXPECT_LE(stats_of(host_device()).held, stats_of(host_device()).limit);
   tn_memory_set_limit(&host_device(), 0);
   deallocate(host_device(), large);
 }
 
-// Against a model: what is in use, with its contents.
+// Compares with a model: the blocks in use, and their contents.
 TEST(Pieces, BlocksNeverOverlapAndKeepWhatIsWritten) {
   const tn_memory_stats before = stats_of(host_device());
   std::mt19937 random(11);
@@ -302,7 +303,7 @@ TEST(Allocator, TheErrorTellsSizeFreeAndHeld) {
             "out of memory on full:0: 7.0 MiB requested (7340032 bytes), 6.0 MiB free (6291456 "
             "bytes), 4.0 MiB held by Tenon "
             "(4194304 bytes; 0 bytes cached): the fake is full");
-  deallocate(device, allocate(device, 6 * kMiB));  // it goes on working
+  deallocate(device, allocate(device, 6 * kMiB));  // the device goes on working
   deallocate(device, kept);
   fake.remove();
 }

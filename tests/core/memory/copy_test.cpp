@@ -15,7 +15,7 @@ std::vector<unsigned char> pattern(size_t bytes) {
   return values;
 }
 
-// Host → a → b → host, with offsets; `bytes` may exceed what is staged at a time.
+// Host → a → b → host, with offsets; `bytes` may exceed the staging buffer.
 void round_trip(tn_device& a, tn_device& b, size_t bytes) {
   const auto sent = pattern(bytes);
   std::vector<unsigned char> received(bytes + 8);
@@ -34,7 +34,7 @@ TEST(Copy, BetweenTypesGoesThroughTheHost) {
   tn_device &on_a = a.add(), &on_b = b.add();
   round_trip(on_a, on_b, 1000);
   round_trip(on_b, on_a, (33 << 20) + 1);
-  round_trip(on_a, on_a, 100);  // no copy_within
+  round_trip(on_a, on_a, 100);  // without copy_within
   round_trip(host_device(), on_a, 100);
   round_trip(host_device(), host_device(), 100);
   a.remove();
@@ -61,7 +61,8 @@ TEST(Copy, AFailureNamesBothEnds) {
   EXPECT_EQ(error_of([&] { copy_bytes(host_device(), &byte, 0, device, block.buffer, 0, 1); },
                      TN_DEVICE_LOST),
             "[copy] copy_fails:0 to cpu:0: unplugged");
-  copy_bytes(host_device(), &byte, 0, device, block.buffer, 0, 0);  // nothing to do is no failure
+  copy_bytes(host_device(), &byte, 0, device, block.buffer, 0,
+             0);  // copying nothing is not an error
   deallocate(device, block);
   fake.remove();
 }

@@ -73,7 +73,8 @@ TEST(Device, AutoSaysWhy) {
   EXPECT_EQ(found, best);
 }
 
-// The fake is of a kind that comes before the CPU. What is told of it depends on the plugins at hand: best_test.cpp has that.
+// The fake device is of a kind that is preferred to the CPU. What "auto" chooses depends on the installed plugins; best_test.cpp tests
+// that.
 TEST(Device, ADeviceWithoutKernelsIsNotChosen) {
   FakeDevice fake("kernelless");
   tn_device* const device = &fake.add();
@@ -106,7 +107,7 @@ TEST(DeviceType, ComesBackWithTheSameHandle) {
   FakeDevice fake("phoenix", true);
   tn_device* first = &fake.add();
   const uint32_t id = first->type->id;
-  for (int cycle = 0; cycle < 40; ++cycle) {  // more often than there are ids
+  for (int cycle = 0; cycle < 40; ++cycle) {  // more cycles than there are ids
     fake.remove();
     EXPECT_EQ(tn_status_code(std::unique_ptr<tn_status, void (*)(tn_status*)>(
                                  tn_device_synchronize(first), tn_status_release)

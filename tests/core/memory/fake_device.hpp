@@ -1,4 +1,4 @@
-// A device type over host memory whose capacity, slots and failures a test sets.
+// A device type over host memory. A test sets its capacity, its slots and its failures.
 #pragma once
 
 #include <cstdlib>
@@ -79,7 +79,7 @@ struct FakeDevice {
             &device,     &memory, with_streams ? &stream : nullptr};
   }
 
-  // Registers the type and gives its first device.
+  // Registers the type and returns its first device.
   tn_device& add() {
     core::add_device_type(plugin(), type);
     core::publish_device_types(plugin());
@@ -99,7 +99,7 @@ inline tn_memory_stats stats_of(tn_device& device) {
   return stats;
 }
 
-// The message of the Error that `body` throws; empty when it throws none.
+// The message of the Error that `body` throws; empty if it throws none.
 template <class Body>
 std::string error_of(Body&& body, uint32_t code) {
   try {

@@ -1,4 +1,4 @@
-// A thread's work for a device on a stream of its own, and what a device's plugin is asked for.
+// A thread's work for a device on a stream of its own, and what the core then asks the device's plugin for.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -48,7 +48,7 @@ TEST(Redirect, AThreadsCopiesGoToItsStreamOnly) {
 TEST(Redirect, ItsMemoryIsNotCached) {
   FakeDevice fake("uncached", true);
   tn_device& device = fake.add();
-  deallocate(device, allocate(device, 1000));  // what others left in the cache is not taken
+  deallocate(device, allocate(device, 1000));  // does not take what others left in the cache
   const uint64_t before = fake.taken, calls = fake.calls;
   int own = 0;
   tn_device_redirect(&device, &own);
@@ -58,7 +58,7 @@ TEST(Redirect, ItsMemoryIsNotCached) {
   deallocate(device, other);
   EXPECT_EQ(fake.taken, before + block.bytes);
   tn_device_redirect(nullptr, nullptr);
-  deallocate(device, block);  // later, and waited for
+  deallocate(device, block);  // freed later, after a wait
   EXPECT_EQ(fake.taken, before);
   EXPECT_GT(fake.synchronized_before_free, 0u);
   EXPECT_EQ(stats_of(device).used, 0u);

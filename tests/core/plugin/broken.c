@@ -1,5 +1,4 @@
-/* One plugin with many ways to be wrong: each CASE_… is built into a library of its own. ID is
- * the plugin's id. */
+/* One plugin with many faults: each CASE_… is built into a library of its own. ID is the plugin's id. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +33,7 @@ static tn_status* count(void* self, uint32_t* devices, tn_str* reason) {
 }
 static tn_status* info(void* self, uint32_t index, tn_device_info* out) {
   (void)self, (void)index;
-  out->kind = TN_DEVICE_KIND_OTHER; /* strings stay NULL, which is in order */
+  out->kind = TN_DEVICE_KIND_OTHER; /* strings stay NULL, which is allowed */
   return NULL;
 }
 static tn_status* allocate(void* self, uint32_t index, uint64_t bytes, void** buffer,
@@ -115,7 +114,7 @@ static tn_status* register_add(void* plugin, const char* device) {
 #else
 #define LATE "test.late(Tensor x) -> Tensor @1"
 #endif
-/* A kernel that comes before its op, and the op, which alone can only be called through add. */
+/* A kernel that is registered before its op, and the op, which by itself can only be called through add. */
 static tn_status* add_self(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                            uint32_t nouts) {
   (void)self, (void)nargs;
@@ -208,7 +207,7 @@ static tn_status* start(const tn_host* from, void* plugin, tn_str directory, voi
   host = from;
   *state = &host;
   if (directory.size == 0) return host->make_status(TN_INTERNAL, (tn_str)STR("no directory"));
-  host->op_find((tn_str)STR("add")); /* looks for plugins while plugins are looked for */
+  host->op_find((tn_str)STR("add")); /* looks for plugins during the search for plugins */
 #if defined(CASE_ABSENT_TYPE)
   return register_add(plugin, "no_such_type");
 #elif defined(ADDS_TO)
@@ -243,9 +242,9 @@ static const tn_plugin table = {
 #if defined(CASE_SHORT_TABLE)
     .struct_size = 16,
 #elif defined(CASE_OLDER_TABLE)
-    .struct_size = offsetof(tn_plugin, quiesce), /* has no slot beyond start */
+    .struct_size = offsetof(tn_plugin, quiesce), /* it has no slot after start */
 #elif defined(CASE_NEWER_TABLE)
-    .struct_size = sizeof(tn_plugin), /* see below: nothing of the core's knows the rest */
+    .struct_size = sizeof(tn_plugin), /* see below: the core knows nothing of the rest */
 #else
     .struct_size = sizeof(tn_plugin),
 #endif

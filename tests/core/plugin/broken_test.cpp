@@ -1,5 +1,5 @@
-// Kinds of broken plugin, each named by its path and found by a scan beside a good one: the host says what is wrong, opens none
-// of those that a child process could tell, goes on computing, and the good one loads.
+// Every kind of broken plugin, loaded by its path and found by a scan beside a good one. The host must name the fault, must not open a
+// library whose fault a child process could find, and must go on computing; the good plugin must load.
 #include <elf.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 struct Kind {
   std::string name;
   std::string reason;
-  // Makes "x.so", or something else of that name.
+  // Makes "x.so", or something else with that name.
   std::function<void(const Directory&)> make;
   std::string id = "test.faulty";  // for the card
 };
@@ -42,7 +42,7 @@ T& at(std::string& bytes, size_t offset) {
   return *reinterpret_cast<T*>(bytes.data() + offset);
 }
 Elf64_Ehdr& header(std::string& bytes) { return at<Elf64_Ehdr>(bytes, 0); }
-// The first segment to load that may be executed.
+// The first executable segment.
 Elf64_Phdr& code(std::string& bytes) {
   for (uint16_t i = 0; i < header(bytes).e_phnum; ++i) {
     auto& segment = at<Elf64_Phdr>(bytes, header(bytes).e_phoff + i * sizeof(Elf64_Phdr));
@@ -132,7 +132,7 @@ std::vector<Kind> forged_kinds() {
   };
 }
 
-// What only a loader can tell: a child process is one.
+// Faults that only a loader can find; a child process is one.
 std::vector<Kind> unloadable_kinds() {
   const std::string needed = needed_by(good());
   return {
@@ -145,7 +145,7 @@ std::vector<Kind> unloadable_kinds() {
   };
 }
 
-// ---- Built with a fault (broken.c), and one that does wrong what it is told (faulty.cpp)
+// ---- Built with a fault (broken.c), and a library that commits the fault it is told to (faulty.cpp)
 
 Kind with_fault(const std::string& name, std::string reason, const std::string& id = "") {
   return {name, std::move(reason), [name](const Directory& here) { here.copy(name, "x.so"); },
@@ -248,7 +248,7 @@ std::vector<Kind> misbehaving_kinds() {
 class Broken : public testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
-    // Ample for those that hang, as they do so for ever; the others get the usual time.
+    // Long enough for those that hang, because they hang forever; the others get the usual time.
     if (GetParam().reason.starts_with("hung")) setenv("TENON_PROBE_TIMEOUT", "1", 1);
   }
   void TearDown() override { unsetenv("TENON_PROBE_TIMEOUT"); }
@@ -309,13 +309,13 @@ INSTANTIATE_TEST_SUITE_P(Misbehaving, Broken, testing::ValuesIn(misbehaving_kind
 
 TEST(BrokenFile, Unreadable) {
   expect_good_works();
-  discover("");  // the other places, as the user that may read them
+  discover("");  // scans the other places, as a user who may read them
   const Directory here;
   fs::permissions(here.path(), fs::perms(0755));
   here.copy("older_table", "x.so");
   here.write("x.tenon.json", card("test.older_table", "x.so"));
   fs::permissions(here.path() / "x.so", fs::perms::none);
-  // Root may read everything, so it steps down for the while.
+  // Root may read everything, so root's rights are dropped meanwhile.
   const uid_t user = geteuid();
   ASSERT_EQ(user == 0 ? seteuid(65534) : 0, 0);
   const Outcome outcome = load(here.path() / "x.so");

@@ -1,4 +1,4 @@
-// Identity cards, read without opening what they speak of.
+// Identity cards, read without opening the libraries that they describe.
 #include "plugins.hpp"
 
 namespace tenon::test {
@@ -85,12 +85,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Card, TheLibraryIsNotOpenedWhenTheCpuLacksAFeature) {
   const Directory here;
-  // Not even looked at: it is no library at all.
+  // Not even opened: the file is not a library at all.
   here.write("fast.so", "not a library");
   const fs::path path = here.write(
       "fast.tenon.json", card("test.fast", "fast.so", R"("cpu_features": ["warp_drive"])"));
   EXPECT_NE(load(path).message.find("this CPU lacks warp_drive"), std::string::npos);
-  // The card beside it counts when the library itself is named, too.
+  // The card beside a library also counts if the library itself is named.
   EXPECT_NE(load(here.path() / "fast.so").message.find("this CPU lacks warp_drive"),
             std::string::npos);
 }
@@ -116,7 +116,7 @@ TEST(Card, AMatchingHashLoads) {
       here.write("some.tenon.json", card("test.good", "some.so", "\"sha256\": \"" + hash + "\""));
   EXPECT_EQ(load(path).code, TN_OK);
   EXPECT_EQ(quiesce("test.good").code, TN_OK);
-  // A library that was changed after the card was written is not tried in a child either.
+  // If a library was changed after its card was written, not even a child process tries it.
   const Marker marker;
   faulty(here, "some.so", "none");
   const Outcome outcome = load(path);

@@ -1,4 +1,4 @@
-// Directories: which are searched, in which order, and what is done with what lies there.
+// Directories: which are searched, in which order, and what happens to the files in them.
 #include "plugins.hpp"
 
 namespace tenon::test {
@@ -73,7 +73,7 @@ TEST(Discovery, TheBestSupportedBuildWins) {
 }
 
 #if defined(__x86_64__)
-// Puts a build of one backend into a directory: `plugin` needs `features`.
+// Puts a build of one backend into a directory; `plugin` needs `features`.
 void install_build(const Directory& here, const std::string& name, std::string_view plugin,
                    const std::string& features, std::string_view id = "test.builds") {
   here.copy(plugin, name + ".so");
@@ -129,7 +129,7 @@ TEST(Discovery, LibrariesWithoutACardAreNotOpened) {
   const fs::path other = here.copy("no_symbol", "other.so");
   discover(here.path());
   EXPECT_NE(reason_of(plugin.string()).find("has no identity card"), std::string::npos);
-  EXPECT_EQ(reason_of(other.string()), "never seen");  // no plugin, nobody's concern
+  EXPECT_EQ(reason_of(other.string()), "never seen");  // not a plugin, so it is ignored
 }
 
 TEST(Discovery, PluginsLoadedByPathStay) {
@@ -140,7 +140,7 @@ TEST(Discovery, PluginsLoadedByPathStay) {
   EXPECT_EQ(reason_of(library.string()), "loaded");
   EXPECT_TRUE(has_device("test.older_table"));
   EXPECT_EQ(quiesce("test.older_table").code, TN_OK);
-  // By another name, too.
+  // Under another name, too.
   const Directory linked;
   fs::create_symlink(library, linked.path() / "link.so");
   discover(linked.path());
@@ -158,7 +158,7 @@ TEST(Discovery, APlaceIsScannedOnce) {
 TEST(Discovery, KernelsForAnotherPluginsDeviceWaitForIt) {
   quiesce("test.good");
   const Directory here;
-  install(here, "adds", "test.adds");  // comes first, needs the device of the next one
+  install(here, "adds", "test.adds");  // comes first, but needs the device of the next one
   install(here, "good", "test.good");
   discover(here.path());
   EXPECT_EQ(reason_of((here.path() / "adds.tenon.json").string()), "loaded");

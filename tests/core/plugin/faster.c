@@ -1,4 +1,4 @@
-/* One kernel for a device that another plugin owns: softmax of f32 rows on the host, ahead of whoever else has it. */
+/* One kernel for a device that another plugin owns: softmax of f32 rows on the host, preferred to any other kernel. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@ static tn_str str(const char* text) { return (tn_str){text, strlen(text)}; }
 
 static const tn_view* x_of(const tn_call* call) { return call->args[0].as.view; }
 
-/* Rows of one element are left to the others. */
+/* It leaves rows of one element to the others. */
 static tn_status* supports(void* self, const tn_call* call, uint32_t* yes) {
   (void)self;
   *yes = x_of(call)->ndim > 0 && x_of(call)->shape[x_of(call)->ndim - 1] > 1;

@@ -1,5 +1,5 @@
-// A plugin that does wrong what the text after "KIND=" says, "start.segv" for instance; a test writes it into a copy of the
-// file. Its static constructor writes the process's id into the file TEST_MARKER, so that a test can tell who opened it.
+// A plugin that commits the fault named by the text after "KIND=", such as "start.segv"; a test writes the text into a copy of the file.
+// Its static constructor writes the process's id into the file TEST_MARKER, so that a test can tell who opened it.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ int recurse(int depth) {
   std::abort();
 }
 
-// Asks for 75 GiB, of which it touches nothing. The limit is no multiple of a block, so the error's text finds room.
+// Asks for 75 GiB but touches none of it. The limit is not a multiple of a block, so there is memory left for the error's text.
 void hoard() {
   constexpr size_t kBlock = size_t{300} << 20;
   for (int i = 0; i < 256; ++i)

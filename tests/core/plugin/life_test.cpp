@@ -118,7 +118,7 @@ TEST(Life, QuiesceWaitsForTensors) {
 
 TEST(Life, AKernelMayComeBeforeItsOp) {
   ASSERT_EQ(load(built("early")).code, TN_OK);
-  ASSERT_EQ(quiesce("test.early").code, TN_OK);  // what waits goes with it
+  ASSERT_EQ(quiesce("test.early").code, TN_OK);  // waiting kernels are dropped with it
   for (const char* name : {"early", "early_other"}) {
     const Outcome outcome = load(built(name));
     ASSERT_EQ(outcome.code, TN_OK) << outcome;
@@ -217,7 +217,7 @@ TEST(Life, AKernelOfHigherPriorityRunsWhatItSupports) {
   ASSERT_EQ(load(built("faster")).code, TN_OK);
   EXPECT_EQ(provider(), "test.faster");
   tn_placement_enable(1);
-  for (const int64_t columns : {2, 1}) {  // rows of one element it leaves to the CPU plugin
+  for (const int64_t columns : {2, 1}) {  // it leaves rows of one element to the CPU plugin
     const int64_t shape[] = {3, columns};
     tn_tensor* x = nullptr;
     ASSERT_EQ(take(tn_tensor_empty(TN_DTYPE_F32, 2, shape, cpu, &x)).code, TN_OK);

@@ -1,5 +1,5 @@
-// A plugin that the program opened by its path has a kernel for one dtype: others are looked for when they are called, in a process
-// of its own, as discovery runs once.
+// A plugin that the program opened by its path has a kernel for one dtype; a call with another dtype starts the search for more plugins. In
+// a process of its own, because discovery runs once.
 #include <cstring>
 
 #include "plugins.hpp"
@@ -30,7 +30,7 @@ TEST(Partial, MissingKernelsAreDiscovered) {
 
   ASSERT_EQ(load(built("adds_f32")).code, TN_OK);
   EXPECT_EQ(add(TN_DTYPE_F32).code, TN_OK);
-  EXPECT_EQ(reason_of(found), "never seen");  // there was no need
+  EXPECT_EQ(reason_of(found), "never seen");  // nothing needed it
   const Outcome outcome = add(TN_DTYPE_F64);
   EXPECT_EQ(outcome.code, TN_OK) << outcome;
   EXPECT_EQ(reason_of(found), "loaded");

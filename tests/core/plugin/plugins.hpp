@@ -1,4 +1,4 @@
-// Helpers of the loader's tests: infos by path, temporary directories, forged files.
+// Helpers of the loader's tests: plugin infos by path, temporary directories, forged files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline fs::path built(std::string_view name) {
 inline Outcome load(const fs::path& path) { return take(tn_plugin_load(str(path.string()))); }
 inline Outcome quiesce(std::string_view id) { return take(tn_plugin_quiesce(str(id))); }
 
-// What is known of the plugin whose path ends with `name`.
+// The info of the plugin whose path ends with `name`.
 inline std::optional<tn_plugin_info> info_of(std::string_view name) {
   for (uint32_t i = 0; i < tn_plugin_count(); ++i) {
     tn_plugin_info info{};
@@ -50,7 +50,7 @@ inline bool has_device(std::string_view name) {
   return take(tn_device_find(str(name), &device)).code == TN_OK;
 }
 
-// A directory that is gone afterwards.
+// A directory that is removed at the end.
 class Directory {
  public:
   Directory() {
@@ -65,7 +65,7 @@ class Directory {
   }
   const fs::path& path() const { return path_; }
   fs::path write(std::string_view name, std::string_view content) const {
-    fs::remove(path_ / name);  // never into a file that may be mapped
+    fs::remove(path_ / name);  // never overwrite a file that may be mapped
     std::ofstream(path_ / name, std::ios::binary) << content;
     return path_ / name;
   }
@@ -83,14 +83,14 @@ inline std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// The name of a library that this one needs, "libc.so.6" or a sanitizer's, in its own bytes.
+// The name of a library that this one needs, such as "libc.so.6" or a sanitizer's, as it is stored in the file.
 inline std::string needed_by(const std::string& bytes) {
   std::smatch found;
   if (!std::regex_search(bytes, found, std::regex(R"(lib[a-z]+\.so\.[0-9]+)")))
     throw std::runtime_error("it needs no library");
   return found.str();
 }
-// The same name of one that is nowhere.
+// The same name, changed so that no such library exists.
 inline std::string missing(std::string name) {
   name[3] = 'X';
   return name;
@@ -101,7 +101,7 @@ inline std::string sha256_of(const fs::path& path) {
   return SHA256File(path.c_str(), hex);
 }
 
-// An identity card; `more` holds further fields.
+// An identity card; `more` contains further fields.
 inline std::string card(std::string_view id, std::string_view library, std::string_view more = "") {
   return R"({"id": ")" + std::string(id) +
          R"(", "version": "1.2.3", "abi": {"major": 1, "minor": 0}, "library": ")" +
@@ -116,7 +116,7 @@ inline void discover(const std::string& path) {
   unsetenv("TENON_PLUGIN_PATH");
 }
 
-// A copy of broken_faulty.so that does wrong what `kind` says (faulty.cpp).
+// A copy of broken_faulty.so that commits the fault `kind` (faulty.cpp).
 inline fs::path faulty(const Directory& directory, std::string_view name, std::string_view kind) {
   std::string bytes = content_of(built("faulty"));
   const size_t at = bytes.find("KIND=--------");
@@ -125,7 +125,7 @@ inline fs::path faulty(const Directory& directory, std::string_view name, std::s
   return directory.write(name, bytes);
 }
 
-// The processes that opened such a copy since the last call.
+// The processes that have opened such a copy since the last call.
 class Marker {
  public:
   Marker() { setenv("TEST_MARKER", path_.c_str(), 1); }
@@ -143,10 +143,10 @@ class Marker {
   std::string path_ = (directory_.path() / "opened").string();
 };
 
-// Kinds of broken plugin that were tried in both ways, by path and by discovery.
+// Kinds of broken plugin that were tried both ways, by path and by discovery.
 inline int g_kinds = 0;
 
-// test.good still loads and computes: whatever was refused did no harm.
+// test.good still loads and computes: the refused plugin did no harm.
 void expect_good_works();
 
 }  // namespace tenon::test

@@ -1,5 +1,5 @@
-// Prints where a process looks for plugins; privileged.py makes it setuid. Linked with the core's objects, as the dynamic
-// linker does not look beside a setuid program for libtenon.
+// Prints where a process looks for plugins; privileged.py makes the program setuid. Linked with the core's objects, because for a setuid
+// program the dynamic linker does not look for libtenon beside it.
 #include <cstdio>
 
 #include "plugin/search.hpp"

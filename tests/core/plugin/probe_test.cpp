@@ -9,7 +9,7 @@
 namespace tenon::test {
 namespace {
 
-// The verdicts of all tests of this program are kept here, not among the user's.
+// The verdicts of all tests of this program are stored here, not in the user's cache.
 class CacheHome : public testing::Environment {
  public:
   void SetUp() override { setenv("XDG_CACHE_HOME", directory_.path().c_str(), 1); }
@@ -37,8 +37,8 @@ class Probe : public testing::Test {
     for (const auto& entry : fs::directory_iterator(cache(), none)) files.push_back(entry.path());
     return files;
   }
-  // How many processes other than this one opened the plugin while it was loaded from a new place. The content's verdict holds
-  // there, and none of this process.
+  // How many other processes opened the plugin while it was loaded from a new path. There the cached verdict on its content counts, but
+  // none that this process remembers.
   size_t children(std::string_view kind) {
     const Directory here;
     last_ = load(faulty(here, "x.so", kind));
@@ -82,7 +82,7 @@ TEST_F(Probe, ALibraryThatIsChangedInItsPlaceIsTriedAgain) {
 }
 
 TEST_F(Probe, ASettledFileHasAnIndexEntry) {
-  // Once a file is older than a moment, its times tell it from every other.
+  // Once a file is a little older, its times distinguish it from every other.
   const Directory here;
   const fs::path library = faulty(here, "x.so", "settled");
   struct stat about {};
@@ -91,7 +91,7 @@ TEST_F(Probe, ASettledFileHasAnIndexEntry) {
   ASSERT_EQ(load(library).code, TN_OK);
   EXPECT_EQ(quiesce("test.faulty").code, TN_OK);
   const std::vector<fs::path> files = cached();
-  EXPECT_EQ(files.size(), 2u);  // by hash, by file
+  EXPECT_EQ(files.size(), 2u);  // one by hash, one by file
   for (const fs::path& path : files)
     EXPECT_TRUE(content_of(path).starts_with(path.filename().string() + "\n")) << path;
 }
@@ -118,7 +118,7 @@ TEST_F(Probe, AnErrorIsNotRemembered) {
   EXPECT_EQ(children("start.error"), 1u);
   EXPECT_EQ(last_.code, TN_OUT_OF_MEMORY) << last_;
   EXPECT_TRUE(cached().empty());
-  EXPECT_EQ(children("start.error"), 1u);  // the device may have memory by now
+  EXPECT_EQ(children("start.error"), 1u);  // by now the device may have memory
 }
 
 TEST_F(Probe, ACorruptCacheIsNoCache) {
@@ -158,7 +158,7 @@ TEST_F(Probe, ADirectoryOfSomebodyElseIsNotTrusted) {
   ASSERT_EQ(chown(cache().c_str(), 65534, 65534), 0);
   EXPECT_EQ(children("none"), 1u);
   EXPECT_EQ(children("none"), 1u);
-  // Nor does root leave directories behind that their owner's home could not use.
+  // Nor does root leave directories behind that the owner of the home directory could not use.
   const Directory users;
   ASSERT_EQ(chown(users.path().c_str(), 65534, 65534), 0);
   setenv("XDG_CACHE_HOME", users.path().c_str(), 1);
@@ -182,7 +182,7 @@ TEST_F(Probe, WithoutACacheEveryProcessTriesAnew) {
     EXPECT_EQ(last_.code, TN_OK) << last_;
     setenv("HOME", old.c_str(), 1);
   }
-  // In one process a file that stays as it is is tried once.
+  // Within one process, an unchanged file is tried once.
   setenv("XDG_CACHE_HOME", "/proc/no/such/place", 1);
   const Directory here;
   const fs::path library = faulty(here, "x.so", "other");
@@ -201,7 +201,7 @@ TEST_F(Probe, CanBeSwitchedOff) {
   EXPECT_EQ(children("none"), 0u);
   EXPECT_EQ(last_.code, TN_OK) << last_;
   EXPECT_TRUE(cached().empty());
-  // What can be told without a child is told still.
+  // Faults that can be found without a child process are still reported.
   EXPECT_EQ(children("start.error"), 0u);
   EXPECT_EQ(last_.code, TN_OUT_OF_MEMORY) << last_;
 }
@@ -217,7 +217,7 @@ TEST_F(Probe, AMissingProgramIsSaidSo) {
   EXPECT_NE(last_.message.find("/bin/true gave no answer"), std::string::npos) << last_;
 }
 
-// Puts a program in place of tenon-probe.
+// Replaces tenon-probe by another program.
 void probe_by(const Directory& here, const std::string& commands) {
   const fs::path script = here.write("probe.sh", "#!/bin/sh\n" + commands + "\n");
   fs::permissions(script, fs::perms::owner_all);
@@ -239,7 +239,7 @@ TEST_F(Probe, AProgramThatWritesForeverIsKilled) {
   probe_by(here, "exec yes");
   EXPECT_EQ(children("none"), 0u);
   EXPECT_EQ(last_.code, TN_INTERNAL);
-  probe_by(here, "exec 1>&-; kill -STOP $$");  // ends writing, and nothing else
+  probe_by(here, "exec 1>&-; kill -STOP $$");  // it closes its output and then does nothing
   EXPECT_EQ(children("none"), 0u);
   EXPECT_EQ(last_.code, TN_INTERNAL);
 }

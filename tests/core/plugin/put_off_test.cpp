@@ -1,4 +1,4 @@
-// A plugin that brings nothing but devices is opened when one is asked for: in a process of its own, as discovery runs once.
+// A plugin that brings only devices is opened when one of them is asked for. In a process of its own, because discovery runs once.
 #include "plugins.hpp"
 #include "tenon/tenon.hpp"
 
@@ -12,7 +12,7 @@ TEST(PutOff, UntilADeviceIsAskedFor) {
   setenv("TENON_PLUGIN_PATH", here.path().c_str(), 1);
   const std::string path = (here.path() / "good.tenon.json").string();
 
-  // The first op looks for plugins; whether one of the system's can add does not matter here.
+  // The first op searches for plugins; whether one of the system's plugins can add does not matter here.
   try {
     const Tensor sum = full({2}, 1.0f) + full({2}, 2.0f);
   } catch (const Error&) {

@@ -1,4 +1,4 @@
-// Libraries and tables that must be refused, each with its reason, and without harm.
+// Libraries and tables that must be refused, each with its reason and without harm.
 #include "plugins.hpp"
 
 namespace tenon::test {
@@ -20,7 +20,7 @@ TEST_P(Refused, WithItsReason) {
   const uint32_t ops = tn_op_count();
   const std::string path = built(name).string();
   for (int attempt = 0; attempt < 2;
-       ++attempt) {  // again: nothing of the first attempt is in the way
+       ++attempt) {  // a second time, to see that the first attempt left nothing behind
     const Outcome outcome = load(path);
     EXPECT_EQ(outcome.code, code) << outcome;
     EXPECT_NE(outcome.message.find(reason), std::string::npos) << outcome;
@@ -139,8 +139,8 @@ TEST(Forged, AnotherArchitecture) {
                  "not a shared library");
 }
 
-// Whatever a byte of the tables says, the answer is a status. Only files that the checks refuse are
-// tried: what they let through would be opened here.
+// Whatever a byte of the tables is changed to, the answer is a status. Only files that the checks refuse are tried, because this process
+// would open the others.
 TEST(Forged, HeadersOfGarbage) {
   const Directory here;
   const std::string whole = content_of(built("good"));

@@ -1,4 +1,4 @@
-// An op without a kernel tells why the plugin that should have brought it was refused: in a process of its own, as discovery runs once.
+// An op without a kernel says why the plugin that should have brought it was refused. In a process of its own, because discovery runs once.
 #include "plugins.hpp"
 #include "tenon/tenon.hpp"
 
@@ -9,7 +9,7 @@ TEST(RefusedCpu, OpsWithoutKernelNameTheRefusedPlugin) {
   const Directory here;
   here.write("cpu.tenon.json", card("cpu", "absent.so"));
   setenv("TENON_PLUGIN_PATH", here.path().c_str(), 1);
-  setenv("TENON_DISABLE", "cpu/*", 1);  // of one that is found elsewhere
+  setenv("TENON_DISABLE", "cpu/*", 1);  // in case the plugin is found elsewhere
   try {
     full({2}, 1.0f);
     FAIL() << "there is a kernel";

@@ -1,4 +1,4 @@
-// A library that is replaced while it is loaded: at each step the file that runs is one that was tried.
+// A library is replaced while it is being loaded: at each step, the file that runs must be one that was tried.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace tenon::test {
 namespace {
 
-// What happens just before and after the dynamic linker opens a path that ends in "x.so".
+// Called just before and just after the dynamic linker opens a path that ends in "x.so".
 std::function<void()> g_before_open, g_after_open;
 
 class Replaced : public testing::Test {
@@ -32,7 +32,7 @@ class Replaced : public testing::Test {
     bytes.replace(bytes.find("1.2.3"), version.size(), version);
     return here_.write(name, bytes);
   }
-  // In place of tenon-probe: does something, and is it then, or the other way round. $1 is the library.
+  // Takes the place of tenon-probe: acts and then becomes it, or the other way round. $1 is the library.
   void probe_with(const std::string& before, const std::string& after) {
     const fs::path real = fs::path(TEST_PLUGINS) / "../../../tools/probe/tenon-probe";
     const fs::path script = here_.write(
@@ -82,7 +82,7 @@ TEST_F(Replaced, BeforeTheTrialOpensIt) {
   EXPECT_EQ(opened_here(marker_.take()), 0);
 }
 
-// Between the last look and the dynamic linker's own opening only static constructors can get in.
+// Between the last check and the dynamic linker's own opening, only static constructors can run.
 TEST_F(Replaced, AtTheMomentOfOpening) {
   const fs::path next = make("next.so", "start.segv", "2.0.0");
   g_before_open = [&] {
@@ -133,7 +133,7 @@ TEST_F(Replaced, AfterItWasTakenOutOfService) {
     fs::rename(make("next.so", "none", wanted), library_);
     const Outcome outcome = load(library_);
     EXPECT_EQ(outcome.code, TN_OK) << outcome;
-    EXPECT_EQ(version(), wanted);  // not one that is still mapped
+    EXPECT_EQ(version(), wanted);  // not an old one that is still mapped
     EXPECT_EQ(quiesce("test.faulty").code, TN_OK);
   }
 }
@@ -141,7 +141,7 @@ TEST_F(Replaced, AfterItWasTakenOutOfService) {
 TEST_F(Replaced, OverwrittenWhileItIsMapped) {
   EXPECT_EQ(load(library_).code, TN_OK);
   EXPECT_EQ(quiesce("test.faulty").code, TN_OK);
-  fs::permissions(library_, fs::perms::owner_all);  // that alone is nothing
+  fs::permissions(library_, fs::perms::owner_all);  // by itself, that changes nothing
   EXPECT_EQ(load(library_).code, TN_OK);
   EXPECT_EQ(quiesce("test.faulty").code, TN_OK);
   const std::string bytes = content_of(library_);
@@ -154,7 +154,7 @@ TEST_F(Replaced, OverwrittenWhileItIsMapped) {
 }  // namespace
 }  // namespace tenon::test
 
-// libtenon's calls come here: what the program defines goes first.
+// libtenon's calls arrive here, because the program's definitions come first.
 extern "C" TN_EXPORT void* dlopen(const char* path, int mode) {
   using namespace tenon::test;
   static const auto real =

@@ -1,4 +1,4 @@
-// Whose files a scan opens: the user's, root's, those of whoever may replace libtenon itself; and nobody else may write there.
+// Whose files a scan opens: the user's, root's, and those of whoever may replace libtenon itself. Nobody else may be able to write to them.
 #include "plugins.hpp"
 
 namespace tenon::test {
@@ -16,7 +16,7 @@ class Trust : public testing::Test {
   }
   void TearDown() override { quiesce("test.older_table"); }
 
-  // Scanning fails for that reason, which names what is at fault.
+  // Scanning fails for that reason, and the reason names what is at fault.
   void expect_refused(const fs::path& scanned, const fs::path& shown, std::string_view reason,
                       const fs::path& fault) {
     discover(scanned);
@@ -36,7 +36,7 @@ class Trust : public testing::Test {
   const fs::path card_ = place_ / "older_table.tenon.json";
 };
 
-// Who may replace libtenon is trusted elsewhere, too.
+// Whoever may replace libtenon is trusted in other places, too.
 class TrustNoGroup : public Trust {
  protected:
   void SetUp() override {
@@ -114,7 +114,7 @@ TEST_F(Trust, NothingOfSomebodyElse) {
   const Directory other;
   give(other.path(), kSomebody);
   expect_refused(other.path(), other.path(), "belongs to another user (uid 12345", other.path());
-  // An ordinary user trusts root, and no third one.
+  // An ordinary user trusts root, but no third user.
   const Directory roots, users;
   for (const Directory* each : {&roots, &users, &other})
     fs::permissions(each->path(), fs::perms(0755));

@@ -1,4 +1,4 @@
-// Printing, against text recorded from NumPy.
+// Printing, compared with text recorded from NumPy.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -57,7 +57,7 @@ TEST(Print, AsNumPy) {
   for (const Case& c : cases()) EXPECT_EQ(to_string(make(c)), c.text) << name_of(c.dtype);
 }
 
-// Views print as what they show; bfloat16, which NumPy lacks, follows the same rules.
+// Views print the elements that they show; bfloat16, which NumPy lacks, follows the same rules.
 TEST(Print, Bfloat16) {
   EXPECT_EQ(to_string(tensor({BF16(1.f), BF16(0.1f), BF16(-3.f)})), "[ 1.   0.1 -3. ]");
   EXPECT_EQ(to_string(tensor(BF16(0.1f))), "0.1");

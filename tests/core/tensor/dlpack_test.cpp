@@ -11,7 +11,7 @@
 namespace tenon::test {
 namespace {
 
-// A foreign tensor that counts how often it was given back.
+// A foreign tensor that counts how often it was released.
 struct Foreign {
   std::vector<float> data = {0, 1, 2, 3, 4, 5};
   int64_t shape[2] = {2, 3};
@@ -104,7 +104,7 @@ TEST(Dlpack, ReadOnlyStaysReadOnly) {
   tn_tensor_release(tensor);
 }
 
-// Kernels rely on bools of 0 and 1.
+// Kernels rely on bools being 0 or 1.
 TEST(Dlpack, OtherBytesThanBoolsAreNotShared) {
   Foreign foreign;
   unsigned char bytes[] = {0, 1, 255, 2, 1, 0};

@@ -1,4 +1,4 @@
-// Storage whose bytes are released and restored, by the C functions of tenon/tensor.h.
+// Storage whose bytes are released and restored, through the C functions of tenon/tensor.h.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -12,8 +12,8 @@ namespace {
 
 using tenon::test::error_of;
 
-struct Storage
-    : ::testing::TestWithParam<int64_t> {  // elements: inside the header's block, and not
+struct Storage : ::testing::TestWithParam<
+                     int64_t> {  // elements: few enough for the header's block, and too many
   Tensor x = zeros({GetParam()}) + 3;
 };
 INSTANTIATE_TEST_SUITE_P(Sizes, Storage, ::testing::Values(4, 1000));
@@ -54,7 +54,7 @@ TEST_P(Storage, ViewsFollowTheirBytes) {
 
 TEST_P(Storage, ReleasedStorageIsNeitherReadNorWritten) {
   detail::check(tn_storage_release(x.get()));
-  detail::check(tn_storage_release(x.get()));  // again does nothing
+  detail::check(tn_storage_release(x.get()));  // a second time, which does nothing
   const std::string gone = "was released; restore it first";
   Tensor other = zeros({GetParam()});
   for (const auto& use : std::vector<std::function<void()>>{
@@ -69,7 +69,7 @@ TEST_P(Storage, ReleasedStorageIsNeitherReadNorWritten) {
   }
   DLManagedTensorVersioned* exported = nullptr;
   EXPECT_NE(refusal(tn_tensor_to_dlpack(x.get(), &exported)).find(gone), std::string::npos);
-  EXPECT_EQ(x.reshape({-1, 1}).ndim(), 2);  // a view needs none
+  EXPECT_EQ(x.reshape({-1, 1}).ndim(), 2);  // a view needs no elements
 }
 
 TEST_P(Storage, UnfilledBytesCountAsAChange) {
@@ -125,7 +125,7 @@ TEST(StorageOfOthers, IsNotOursToRelease) {
   tn_tensor_release(wrapped);
 }
 
-// Headers die in any order, released or not, and the bytes once.
+// Headers are destroyed in any order, whether released or not, and the bytes are freed once.
 TEST_P(Storage, ItsTensorsMayDieInAnyOrder) {
   const auto used = [] { return Device("cpu").memory().used; };
   const auto run = [&](bool released, bool base_first) {

@@ -1,4 +1,4 @@
-// Identity cards: what is taken names a library beside the card.
+// Identity cards: an accepted card names a library beside it.
 #include "plugin/card.hpp"
 #include "target.hpp"
 

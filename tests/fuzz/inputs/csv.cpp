@@ -1,4 +1,4 @@
-// CSV: every row has every column, whatever the options.
+// CSV: every row has every column, whatever the options are.
 #include "memory.hpp"
 #include "target.hpp"
 #include "tenon/data.hpp"

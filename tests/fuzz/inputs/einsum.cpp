@@ -1,4 +1,4 @@
-// Equations of einsum over operands of few small dims: computed or refused, with any result's sizes known.
+// Equations of einsum over operands of a few small dimensions: computed or refused; the sizes of any result are known.
 #include <vector>
 
 #include "target.hpp"
@@ -6,7 +6,7 @@
 
 namespace {
 
-// Rank from 0 to 4, sizes from 0 to 3; the values are ones, so that a result counts terms.
+// Rank 0 to 4, sizes 0 to 3. All values are ones, so a result counts terms.
 tenon::Tensor operand(tenon::fuzz::Steering& steering) {
   const uint8_t rank = steering.byte() % 5, sizes = steering.byte();
   std::vector<int64_t> shape;
@@ -32,7 +32,7 @@ TENON_FUZZ_TARGET(einsum) {
       products *= static_cast<double>(size);
     }
     for (const Tensor& x : operands) terms *= static_cast<double>(std::max<int64_t>(x.numel(), 1));
-    // Ones multiplied and added: whole, not negative, and no more than there are combinations.
+    // Products and sums of ones: whole numbers, not negative, and no larger than the number of combinations.
     for (const float value : result.to_vector<float>())
       require(value >= 0 && value == static_cast<float>(static_cast<int64_t>(value)) &&
                   value <= static_cast<float>(terms) + 0.5f,

@@ -1,4 +1,4 @@
-// GGUF: what a header describes can be read, whole, as its type and shape say.
+// GGUF: whatever a header describes can be read completely, with its type and shape.
 #include "memory.hpp"
 #include "target.hpp"
 #include "tenon/io.hpp"

@@ -1,4 +1,4 @@
-// Graphs as files hold them: what is read can be written, and reads again as the same graph; no view leaves its buffer.
+// Graphs in the form of files: whatever is read can be written, and is then read as the same graph; no view leaves its buffer.
 #include "file/json.hpp"
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace {
 
-// What a file may call its weights.
+// Names that a file may use for its weights.
 std::map<std::string, tenon::Tensor> weights() {
   std::map<std::string, tenon::Tensor> made;
   for (const auto& [name, size] : {std::pair{"w", int64_t{6}}, {"b", 2}, {"0.weight", 12}}) {
@@ -41,7 +41,7 @@ TENON_FUZZ_TARGET(graph) {
   const graph::Graph again = graph::from_json(text, known, "[graph]");
   require(graph::to_json(again, names) == text, "it reads as another graph");
   require(!graph::to_text(again).empty(), "no text");
-  // At any sizes of its dims views stay inside, or are refused.
+  // At any sizes of its dimensions, views stay inside their buffers or are refused.
   for (const int64_t size : {0, 1, 2, 7, 1 << 20}) {
     const std::vector<int64_t> dims(read.sizes.dims.size(), size);
     if (read.sizes.empty()) break;

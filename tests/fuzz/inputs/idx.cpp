@@ -1,4 +1,4 @@
-// IDX files, plain and packed: no element is made up, and none left out.
+// IDX files, plain and compressed: no element is made up, and none is left out.
 #include "memory.hpp"
 #include "target.hpp"
 #include "tenon/data.hpp"

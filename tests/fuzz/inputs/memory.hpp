@@ -1,4 +1,4 @@
-// Memory in a file's place.
+// Memory in place of a file.
 #pragma once
 
 #include <string_view>

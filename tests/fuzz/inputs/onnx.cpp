@@ -1,4 +1,4 @@
-// ONNX models from anywhere: what is read can be walked, and its tensors made, without a byte that is not the file's.
+// ONNX models from anywhere: whatever is read can be walked, and its tensors can be made, without reading a byte outside the file.
 #include "model/files.hpp"
 #include "target.hpp"
 

@@ -1,4 +1,4 @@
-// Replays the corpora: every input that is kept, and what a fixed generator makes of each. `./dev fuzz NAME` looks on.
+// Replays the corpora: every stored input, and mutations of each by a fixed generator. `./dev fuzz NAME` searches further.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<std::string> corpus(const std::string& name) {
   return inputs;
 }
 
-// One to four small changes, among them pieces of another input.
+// Makes one to four small changes, some of which copy pieces of another input.
 class Mutator {
  public:
   explicit Mutator(const std::vector<std::string>& inputs) : inputs_(inputs) {}
@@ -71,7 +71,7 @@ class Mutator {
   std::mt19937_64 engine_{20'240'229};
 };
 
-constexpr int kMutants = 20'000;  // a target
+constexpr int kMutants = 20'000;  // for each target
 
 class Replay : public testing::TestWithParam<const char*> {};
 

@@ -1,4 +1,4 @@
-// Safetensors: what loads can be saved, and loads again as it was.
+// Safetensors: whatever loads can be saved, and then loads unchanged.
 #include <map>
 
 #include "memory.hpp"

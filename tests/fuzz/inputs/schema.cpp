@@ -1,4 +1,4 @@
-// Schema strings, which plugins bring: what parses has names, and parses the same once more.
+// Schema strings, which plugins bring: a schema that parses has names, and its text parses again to the same schema.
 #include "dispatch/op.hpp"
 #include "target.hpp"
 

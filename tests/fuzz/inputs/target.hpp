@@ -1,5 +1,5 @@
-// A fuzz target: what it does with bytes from anywhere. libFuzzer calls it (./dev fuzz NAME), and the
-// replay of corpora in the tests. It may throw tenon::Error for what is malformed, nothing else.
+// A fuzz target: what it does with arbitrary bytes. libFuzzer calls it (./dev fuzz NAME), and so does the replay of corpora in the tests.
+// It may throw tenon::Error for malformed input, and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace tenon::fuzz {
 
 using Target = void (*)(std::string_view bytes);
 
-// What holds for every input; a breach ends the process, as every other fault does.
+// A property of every input. A violation ends the process, like every other fault.
 inline void require(bool good, const char* what) {
   if (good) return;
   std::fprintf(stderr, "breach: %s\n", what);
   std::abort();
 }
 
-// How many inputs were taken and refused: a target that does only one of them tests nothing.
+// How many inputs were accepted and refused: a target that does only one of the two tests nothing.
 inline uint64_t taken = 0, refused = 0;
 
-// True when the input was taken, false when it was refused as it should be.
+// Returns true if the input was accepted, false if it was refused properly.
 template <class Fn>
 bool accepted(Fn&& fn) {
   try {
@@ -40,7 +40,7 @@ bool accepted(Fn&& fn) {
   }
 }
 
-// Takes what steers a target off the front of its bytes.
+// Takes the bytes that steer a target off the front of the input.
 class Steering {
  public:
   explicit Steering(std::string_view bytes) : bytes_(bytes) {}

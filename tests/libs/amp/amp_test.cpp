@@ -1,4 +1,4 @@
-// Autocast and the scaling of losses.
+// Autocast and loss scaling.
 #include "tenon/amp.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(Autocast, ComputesProductsInTheLowerPrecision) {
     const Autocast autocast("cpu");
     EXPECT_EQ(matmul(x, x).dtype(), DType::BF16);
     EXPECT_EQ(linear(x, x).dtype(), DType::BF16);
-    EXPECT_EQ(matmul(x, x.to(DType::F16)).dtype(), DType::BF16);  // mixed ones meet there
+    EXPECT_EQ(matmul(x, x.to(DType::F16)).dtype(), DType::BF16);  // mixed dtypes meet there
     EXPECT_EQ(einsum("ij,jk->ik", {x, x.to(DType::BF16)}).dtype(), DType::BF16);
     EXPECT_EQ(matmul(matrix(DType::F64), matrix(DType::F64)).dtype(), DType::F64);
     EXPECT_EQ((x + x).dtype(), DType::F32);
@@ -32,7 +32,7 @@ TEST(Autocast, ComputesLossesInF32) {
   const Tensor x = matrix(DType::BF16);
   EXPECT_EQ(mse_loss(x, x).dtype(), DType::F32);
   EXPECT_EQ(cross_entropy(x, tensor(std::vector<int64_t>{0, 1})).dtype(), DType::F32);
-  EXPECT_EQ(softmax(x, 1).dtype(), DType::BF16);  // f32 on GPUs alone
+  EXPECT_EQ(softmax(x, 1).dtype(), DType::BF16);  // f32 only on GPUs
 }
 
 TEST(Autocast, JoinsInTheWidestDtype) {
@@ -116,7 +116,7 @@ TEST(GradScaler, StepsWithTheUnscaledGradient) {
   EXPECT_EQ(run.p.detach().to_vector<float>(), (std::vector<float>{0.5f, 1.5f}));
   EXPECT_EQ(run.scaler.get_scale(), 4);
   EXPECT_TRUE(run.step(0.5));
-  EXPECT_EQ(run.scaler.get_scale(), 8);  // two good steps
+  EXPECT_EQ(run.scaler.get_scale(), 8);  // after two good steps
 }
 
 TEST(GradScaler, SkipsStepsThatAreNotFinite) {

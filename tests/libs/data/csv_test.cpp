@@ -1,4 +1,4 @@
-// CSV tables, whole and broken.
+// CSV tables, valid and broken.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,11 +1,11 @@
-// Compresses what tests write into files.
+// Compresses files for tests.
 #pragma once
 
 #include <zlib.h>
 
 #include <string>
 
-// One gzip member.
+// A single gzip member.
 inline std::string gzip(const std::string& content) {
   z_stream zip{};
   ::deflateInit2(&zip, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);

@@ -1,4 +1,4 @@
-// IDX files, plain and compressed, whole and broken.
+// IDX files, plain and compressed, valid and broken.
 #include <gtest/gtest.h>
 
 #include "../scratch.hpp"
@@ -47,7 +47,7 @@ TEST(Idx, ReadsGzip) {
   const Tensor x = read_idx(scratch.write("x.gz", gzip(content)));
   EXPECT_EQ(x.numel(), 65536);
   EXPECT_EQ(x.to_vector<uint8_t>()[65535], 65535 % 251);
-  // A cut or damaged stream is an error with a place.
+  // A truncated or damaged stream is an error that names the place.
   std::string packed = Scratch::read(scratch.path("x.gz"));
   const std::string cut = scratch.write("cut.gz", packed.substr(0, packed.size() / 2));
   EXPECT_NE(error_of([&] { read_idx(cut); }).find("is cut off"), std::string::npos);

@@ -1,5 +1,4 @@
-// Datasets and the loader: every example once, in an order the seed decides, whatever the
-// number of workers.
+// Datasets and the loader: every example comes once, in an order that depends only on the seed, whatever the number of workers.
 #include "tenon/data.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What readers of data take for a file: whole, packed whole, and nothing but a regular one.
+// Which files the readers of data accept: plain ones, complete compressed ones, and only regular files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -28,7 +28,7 @@ TEST(Stream, ACompressedTableCutAnywhereIsAnError) {
                                                      std::to_string(size) +
                                                      ": the compressed data is cut off");
   }
-  for (size_t lost = 1; lost <= 8; ++lost)  // within the checksum and the length
+  for (size_t lost = 1; lost <= 8; ++lost)  // cuts into the checksum and the length
     EXPECT_NE(error_of([&] {
                 read_csv(scratch.write("cut.gz", packed.substr(0, packed.size() - lost)));
               }),
@@ -59,9 +59,9 @@ TEST(Stream, UnpackingTooMuchIsRefused) {
               read_csv(path, {.max_unpacked = text.size() - 1});
             }).find("CsvOptions::max_unpacked"),
             std::string::npos);
-  // A plain file is as large as it is.
+  // The limit is for compressed files only.
   EXPECT_EQ(read_csv(scratch.write("x", text), {.max_unpacked = 1}).rows, 20'000);
-  // An IDX header says how much is unpacked: the rest of a bomb stays packed.
+  // An IDX header says how much to unpack, so the rest of a decompression bomb stays packed.
   std::string unpacked("\0\0\x8\1\0\0\0\4", 8);
   unpacked.resize(50'000'000, 'x');
   const std::string bomb = gzip(unpacked);

@@ -1,4 +1,4 @@
-// Convolutions and poolings with what goes over their results, as one kernel: results as of eager calls in f64, but for rounding.
+// Convolutions and poolings fused with the ops on their results: results agree with eager calls in f64, within rounding.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ struct Geometry {
   int64_t batch, channels, filters, groups, rows, columns, kernel, stride, padding, dilation = 1;
 };
 
-// A convolution with its batch norm's tensors, in any dtype.
+// A convolution with the tensors of its batch norm, in any dtype.
 struct Block {
   explicit Block(const Geometry& geometry) : g(geometry) {
     weight = randn({g.filters, g.channels / g.groups, g.kernel, g.kernel});
@@ -141,7 +141,7 @@ TEST_F(Anchored, ActivationsEqualTheOps) {
   }
 }
 
-// Convolutions, poolings, a sum around them, an op in the middle that knows nothing of layouts, and a result in the middle.
+// Convolutions, poolings, a sum around them, an op in the middle that does not support channels-last layout, and a result in the middle.
 std::vector<Tensor> network(const std::vector<Block>& blocks, const Tensor& x) {
   const Tensor first = relu(blocks[0].norm(blocks[0].conv(x)));
   const Tensor pooled = max_pool(first, {3, 3}, OptionalInts({2, 2}), {1, 1}).values;
@@ -215,7 +215,7 @@ TEST_F(Anchored, ThreadsRunOneProgram) {
 
 using Function = std::function<std::vector<Tensor>(In)>;
 
-// Windows of bytes as rows times a weight, as the import of ONNX models makes them.
+// Windows of bytes as rows, multiplied by a weight, as the ONNX import makes them.
 Function product_of_windows(const Geometry& g, const Tensor& weight, double fill) {
   return [=](In in) {
     const std::array<int64_t, 6> pads{0, 0, g.padding, g.padding, g.padding, g.padding};
@@ -233,7 +233,7 @@ Function product_of_windows(const Geometry& g, const Tensor& weight, double fill
   };
 }
 
-// Whether some line of the explanation says that a kernel of its own runs the op.
+// Whether a line of the explanation says that the op runs in a separate kernel.
 bool stands_alone(const graph::Program& program, const std::string& op) {
   std::istringstream lines(program.explain());
   for (std::string line; std::getline(lines, line);)
@@ -242,7 +242,7 @@ bool stands_alone(const graph::Program& program, const std::string& op) {
   return false;
 }
 
-// Sums of bytes are exact, so the bits are those of eager calls.
+// Sums of bytes are exact, so the bits equal those of eager calls.
 TEST_F(Anchored, ProductsOfWindowsAreConvolutions) {
   const int before = num_threads();
   for (const int threads : {1, 3}) {
@@ -270,7 +270,7 @@ TEST_F(Anchored, ProductsOfWindowsAreConvolutions) {
   set_num_threads(before);
 }
 
-// Nodes that see channels last read an anchor's result as it lies.
+// Nodes that accept channels last read an anchor's result without a copy.
 TEST_F(Anchored, ImagesSeenChannelsLastAreNotCopied) {
   const Block block(kGeometries[1]), wide = block.in(DType::F64);
   const Tensor x = block.input();
@@ -286,7 +286,7 @@ TEST_F(Anchored, ImagesSeenChannelsLastAreNotCopied) {
   for (size_t k = 0; k < found.size(); ++k) EXPECT_LT(error(found[k], wanted[k]), 1e-5);
 }
 
-// Channels-last between other nodes, with the bits of eager calls.
+// Channels-last layout between other nodes, with the bits of eager calls.
 TEST_F(Anchored, PoolingsOfBytes) {
   for (const DType dtype : {DType::U8, DType::I8}) {
     const Tensor x = (randn({2, 32, 40, 37}) * 40.0 + (dtype == DType::U8 ? 120 : 0)).to(dtype);
@@ -300,7 +300,7 @@ TEST_F(Anchored, PoolingsOfBytes) {
   }
 }
 
-// What has to stay apart: weights that are no constants, a result that others read, statistics of the batch.
+// Cases that must not be fused: weights that are not constant, a result that others read, statistics of the batch.
 TEST_F(Anchored, OtherNodesStayUnfused) {
   const Block block(kGeometries[1]);
   const Tensor x = block.input();

@@ -1,4 +1,4 @@
-// tenon/graph.h with what no caller should give: an error each, nothing else.
+// tenon/graph.h with arguments that no caller should pass: each is an error, and nothing else happens.
 #include <gtest/gtest.h>
 
 #include <string>

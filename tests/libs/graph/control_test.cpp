@@ -1,4 +1,4 @@
-// Branches and loops by elements, from C++: the same results in eager mode and as programs.
+// Branches and loops that depend on elements, from C++: the same results in eager mode and as programs.
 #include <gtest/gtest.h>
 
 #include "tenon/creation.hpp"
@@ -49,7 +49,7 @@ TEST(Control, MismatchedBodiesAreRefused) {
   EXPECT_THROW(graph::trace({ones({3})}, fn), Error);
   tn_tensor* none = nullptr;
   tn_status* status = tn_trace_control(TN_CONTROL_COND, nullptr, 0, 0, &none, 1);
-  ASSERT_NE(status, nullptr);  // no trace
+  ASSERT_NE(status, nullptr);  // outside a trace
   tn_status_release(status);
 }
 

@@ -1,5 +1,5 @@
-// Functions of tensors made by chance, from a seed: elementwise ops of mixed dtypes, shapes that broadcast, reductions, copies, writes
-// in place, branches, loops and scans.
+// Random functions of tensors, made from a seed: elementwise ops of mixed dtypes, shapes that broadcast, reductions, copies, writes in
+// place, branches, loops and scans.
 #pragma once
 
 #include <functional>
@@ -24,14 +24,15 @@ class Expressions {
 
   const std::vector<int64_t>& shape() const { return shape_; }
   std::vector<Tensor> inputs() const { return inputs(shape_, 0); }
-  // Other elements, of another shape of as many dimensions.
+  // New elements, in another shape with the same number of dimensions.
   std::vector<Tensor> inputs(const std::vector<int64_t>& shape, uint64_t draw) const {
     std::mt19937_64 random(seed_ + 2 + draw);
     std::vector<Tensor> made;
     for (const Form& one : forms_) made.push_back(input(one, shape, random));
     return made;
   }
-  // The dimensions of inputs that are as long as the shape's: named by their places there, where these have more than one element.
+  // The dimensions in which inputs have the shape's size, if it has more than one element there; each is named by its position in the
+  // shape.
   graph::Dims dims() const {
     graph::Dims made;
     for (const Form& one : forms_) {
@@ -43,7 +44,7 @@ class Expressions {
     return made;
   }
 
-  // The same calls each time. Results, some of the values on the way.
+  // Makes the same calls each time. Returns some of the intermediate values.
   std::vector<Tensor> operator()(std::span<const Tensor> inputs) {
     random_.seed(seed_ + 1);
     std::vector<Tensor> values;
@@ -68,13 +69,13 @@ class Expressions {
     return pick(all);
   }
 
-  // Which dimension of the shape each dimension of an input is; -1: it is 1.
+  // For each dimension of an input, the dimension of the shape that it follows; -1 if its size is 1.
   struct Form {
     std::vector<int> from;
     DType dtype;
     bool has_nan;
   };
-  // Some dimensions are 1, or not there.
+  // Some dimensions get size 1 or are left out.
   Form form() {
     Form made;
     const bool some = below(3) == 0;
@@ -99,7 +100,7 @@ class Expressions {
     return tensor(numbers).reshape(shape).to(form.dtype);
   }
 
-  // The same elements, lying elsewhere: transposed, or every second of a longer row.
+  // The same elements in another layout: transposed, or every second element of a longer row.
   Tensor arranged(const Tensor& x) {
     const int how = below(5);
     if (how == 0 && x.ndim() >= 2) return x.transpose(-1, -2).contiguous().transpose(-1, -2);
@@ -183,7 +184,8 @@ class Expressions {
     return x + y;
   }
 
-  // By values: of two branches one, and up to three turns of a loop. Programs hold what they give row by row, which a sum over it tells.
+  // Control flow that depends on values: one of two branches, and up to three turns of a loop. A program's results are row-major;
+  // contiguous() makes the eager ones so, too, because the layout affects how a sum over them rounds.
   Tensor controlled(const Tensor& x, const Tensor& y) {
     const Tensor some = y.sum() > 0.0;
     const Tensor chosen = graph::cond(
@@ -195,7 +197,7 @@ class Expressions {
     return graph::loop(goes_on, turn, {chosen, full({}, 0.0, DType::F32)})[0].contiguous();
   }
 
-  // Along the first dimension, with another value beside it.
+  // A scan along the first dimension, with another value beside it.
   Tensor scanned(const Tensor& x, const Tensor& y) {
     if (x.ndim() == 0) return x + 1.0;
     const Tensor beside = y.ndim() == 0 ? y.to(DType::F32) : y.to(DType::F32).sum();

@@ -1,4 +1,4 @@
-// Fused nodes give the bits that they give one by one.
+// Fused nodes give the same bits as they do one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::vector<T> elements_of(const Tensor& x) {
 }
 template <class T>
 bool same_elements(const Tensor& a, const Tensor& b) {
-  // Which of two NaN an addition hands on depends on how it was compiled.
+  // Which of two NaNs an addition propagates depends on how it was compiled.
   return std::ranges::equal(elements_of<T>(a), elements_of<T>(b), [](T x, T y) {
     return (x != x && y != y) ||
            std::ranges::equal(std::as_bytes(std::span(&x, 1)), std::as_bytes(std::span(&y, 1)));
@@ -48,7 +48,7 @@ bool same(const Tensor& a, const Tensor& b) {
   }
 }
 
-// TENON_FUSE_CASES=10000 for a long search; TENON_FUSE_DEVICE=vulkan for another device.
+// TENON_FUSE_CASES=10000 makes a long search; TENON_FUSE_DEVICE=vulkan chooses another device.
 uint64_t cases(uint64_t otherwise) {
   const char* wanted = std::getenv("TENON_FUSE_CASES");
   return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
@@ -68,7 +68,7 @@ Results on(const Device& device, const Results& tensors) {
   return made;
 }
 
-// Nothing where not every op takes every dtype.
+// Empty if some op does not take some dtype.
 std::optional<Results> eager(test::Expressions& fn, const Results& inputs) {
   try {
     return fn(inputs);
@@ -77,7 +77,7 @@ std::optional<Results> eager(test::Expressions& fn, const Results& inputs) {
   }
 }
 
-// Empty, or what differs.
+// Empty, or the difference.
 std::string difference(const graph::Program& program, const Results& inputs,
                        const Results& wanted) {
   const Results found = program(inputs);
@@ -103,7 +103,7 @@ std::string compare(uint64_t seed, Seen& seen) {
   return problem.empty() ? difference(program, inputs, *wanted) : problem;
 }
 
-// The same with a program for all sizes, at those of no trace.
+// The same with a program for all sizes, at sizes that were not traced.
 std::string compare_sizes(uint64_t seed, Seen& seen) {
   const NoGrad no_grad;
   test::Expressions fn(seed);
@@ -155,7 +155,7 @@ TEST(Fuse, RandomExpressionsOfAnySize) {
   EXPECT_GT(search(count, compare_sizes).ran, count / 2);
 }
 
-// What was fused at one size is fused at others nearby; rows of more than 4,096 elements are not.
+// What was fused at one size is fused at similar sizes; rows of more than 4,096 elements are not.
 TEST(Fuse, OneSizeAfterAnother) {
   const auto norm = [](In in) {
     const Tensor x = in[0] + in[1];
@@ -181,7 +181,7 @@ TEST(Fuse, OneSizeAfterAnother) {
   }
 }
 
-// Large enough for several threads, and with outputs that lie in the memory of inputs.
+// Large enough for several threads, with outputs that share the memory of inputs.
 TEST(Fuse, LargeOperandsInPlace) {
   const auto step = [](In in) {
     Tensor m = in[0].matmul(in[1]), v = in[1].matmul(in[0]);
@@ -202,8 +202,8 @@ TEST(Fuse, LargeOperandsInPlace) {
   }
 }
 
-// Cheap ops of f32 behind one another run in registers; sizes that end within vectors and tiles, operands on both sides, single values,
-// values that are used again, two outputs, and special numbers.
+// Chains of cheap f32 ops run in registers. Covers sizes that end within vectors and tiles, operands on both sides, single values, values
+// that are used again, two outputs, and special numbers.
 TEST(Fuse, ChainsOfCheapOps) {
   const auto chain = [](In in) {
     const Tensor& x = in[0];
@@ -229,7 +229,7 @@ TEST(Fuse, ChainsOfCheapOps) {
   EXPECT_EQ(difference(graph::trace(inputs, chain), inputs, chain(inputs)), "");
 }
 
-// What quantised layers consist of: integers, rounding and bounds between floats, with single values on both sides.
+// The ops of quantised layers: integers, rounding and bounds between floats, with single values on both sides.
 TEST(Fuse, ChainsOfIntegersAndBounds) {
   const auto chain = [](In in) {
     const Tensor& x = in[0];  // i32
@@ -257,7 +257,7 @@ TEST(Fuse, ChainsOfIntegersAndBounds) {
   }
 }
 
-// Outputs that no cache holds are stored past them.
+// Outputs that fit into no cache are stored past the caches.
 TEST(Fuse, LargeOutputsOfChains) {
   const auto chain = [](In in) {
     const Tensor y = (in[0] * 0.5 + 0.25) * in[0];

@@ -1,4 +1,4 @@
-// tn.graph of the CPU plugin, called as libtenon_graph calls it: what is no expression is refused, what is one computes.
+// tn.graph of the CPU plugin, called as libtenon_graph calls it: malformed expressions are refused, correct ones compute.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -29,7 +29,7 @@ const tn_dispatch& dispatch() {
   return *static_cast<const tn_trace_table*>(found)->dispatch;
 }
 
-// y[i] = x[i] op 2 over rows of f32, and whatever a test changes of it.
+// y[i] = x[i] op 2 over rows of f32, with whatever changes a test makes.
 struct Example {
   static constexpr uint32_t kNodes = 4;
   int64_t shape[2] = {3, 5};

@@ -32,7 +32,7 @@ Program expect_equal(const Results& inputs, Fn&& fn) {
   return program;
 }
 
-// How often an op is called.
+// How often the graph calls an op.
 size_t count(const Program& program, const std::string& op) {
   const std::string text = program.text(true);
   size_t found = 0;
@@ -91,7 +91,7 @@ TEST(Passes, WhatChangesNothingGoes) {
   EXPECT_EQ(nodes([](const Tensor& x) { return x.clone(); }), none);
   EXPECT_EQ(nodes([](const Tensor& x) { return x.to(DType::F64).to(DType::F32); }), none);
   EXPECT_EQ(nodes([](const Tensor& x) { return where(x > 0.0, x, x); }), none);
-  // These do change something: the sign of a zero, bits.
+  // These do change something: the sign of a zero, or bits.
   EXPECT_GT(nodes([](const Tensor& x) { return x + 0.0; }), none);
   EXPECT_GT(nodes([](const Tensor& x) { return x.to(DType::F16).to(DType::F32); }), none);
   EXPECT_GT(nodes([](const Tensor& x) { return x * -1.0; }), none);

@@ -1,5 +1,5 @@
-// Every sample of the conformance suite as a program: the same bits as the eager call, from contiguous operands and from transposed ones,
-// alone and with a neighbour that elementwise ops (elementwise.hpp, from their records) are fused with.
+// Every sample of the conformance suite as a program: the same bits as the eager call, from contiguous and from transposed operands, alone
+// and fused with a neighbour (for the elementwise ops of elementwise.hpp, which is made from their records).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<int64_t> reversed(const Tensor& x) {
   return dims;
 }
 
-// The call as a function of inputs whose dimensions are reversed where `turned` says so.
+// The call as a function of its inputs; the dimensions of those that `turned` marks are reversed.
 class Subject {
  public:
   Subject(const Call& call, bool turned, bool neighbour)
@@ -43,7 +43,7 @@ class Subject {
   }
   const std::vector<Tensor>& inputs() const { return inputs_; }
 
-  // Results, then what was written, in copies.
+  // Copies of the results, then of what was written.
   std::vector<Tensor> operator()(std::span<const Tensor> inputs) const {
     std::vector<Tensor> operands, copies;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -67,7 +67,7 @@ class Subject {
   std::vector<bool> written_;
 };
 
-// Their results' shapes depend on elements.
+// Ops whose results' shapes depend on elements.
 bool is_dynamic(const std::string& op) {
   return op == "nonzero" || op == "masked_select" || op == "unique";
 }

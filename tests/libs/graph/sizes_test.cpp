@@ -1,4 +1,4 @@
-// Programs of inputs of any size, from C++ and C.
+// Programs for inputs of any size, from C++ and C.
 #include <gtest/gtest.h>
 
 #include "observed.hpp"

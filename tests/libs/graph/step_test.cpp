@@ -1,5 +1,5 @@
-// Training steps recorded as programs: over many steps they leave the same bits as eager steps, in parameters, buffers and memory of
-// optimizers, and may alternate with them.
+// Training steps recorded as programs. Over many steps they leave the same bits as eager steps in parameters, buffers and optimizer state,
+// and they may alternate with eager steps.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ using Results = std::vector<Tensor>;
 using tenon::test::bytes_of;
 using tenon::test::error_of;
 
-// A network, its optimizer and its step, from the same seed as every other.
+// A network, its optimizer and its step, always made from the same seed.
 struct Training {
   nn::Sequential net;
   std::unique_ptr<optim::Optimizer> optimizer;
@@ -73,7 +73,7 @@ Results batch_of(uint64_t seed, bool pictures) {
   return {x, randint({7}, 0, 5)};
 }
 
-// `steps` of both on the same batches; `eagerly(i)`: the i-th step of the recorded one runs as it is written.
+// `steps` steps of both on the same batches; where `eagerly(i)` is true, the recorded one also runs eagerly.
 template <class Make>
 void compare(
     Make&& make, bool pictures = false, int steps = 12,
@@ -85,7 +85,7 @@ void compare(
     const double rate = 0.05 / (1 + i);
     eager.optimizer->set_lr(rate), other.optimizer->set_lr(rate);
     const Tensor wanted = eager(batch)[0];
-    batch_of(static_cast<uint64_t>(i), pictures);  // the generator, as it was
+    batch_of(static_cast<uint64_t>(i), pictures);  // draws the same numbers as before
     const Tensor found = eagerly(i) ? other(batch)[0] : step(batch)[0];
     EXPECT_EQ(bytes_of(wanted), bytes_of(found)) << "step " << i;
   }
@@ -140,7 +140,7 @@ TEST(Step, WritesRaiseVersions) {
   graph::Step step([&](In in) { return made(in); });
   for (int i = 0; i < 2; ++i) step(batch_of(1, false));
   const Tensor weight = made.optimizer->parameters()[0];
-  const Tensor y = weight.square().sum();  // reads the weight when it goes backward
+  const Tensor y = weight.square().sum();  // reads the weight in the backward pass
   step(batch_of(1, false));
   EXPECT_NE(error_of([&] { y.backward(); }).find("changed"), std::string::npos)
       << error_of([&] { y.backward(); });
@@ -265,7 +265,7 @@ TEST(Step, MemoryThatIsNotThereYet) {
   const Results batch = batch_of(1, false);
   step(batch);
   EXPECT_NE(error_of([&] { step(batch); }).find("no memory yet"), std::string::npos);
-  EXPECT_EQ(made.optimizer->state_dict().size(), 5u);  // options alone
+  EXPECT_EQ(made.optimizer->state_dict().size(), 5u);  // only the options
 }
 
 TEST(Step, InputsStayAsTheyAre) {

@@ -1,4 +1,4 @@
-// Functions recorded as graphs: results are those of eager calls, bit for bit, and what cannot be recorded is refused.
+// Functions recorded as graphs: results equal those of eager calls bit for bit, and what cannot be recorded is refused.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -179,9 +179,9 @@ TEST(Trace, ThreadsRunApart) {
   for (size_t i = 0; i < 4; ++i) expect_same(found[i], program({inputs[i]})[0]);
 }
 
-// Every op that the simulator has no kernel for arrives decomposed, and constants go over.
+// Ops without a kernel in the simulator arrive decomposed, and constants are moved to it.
 TEST(Trace, OtherDevices) {
-  // Builds without the simulator (ThreadSanitizer's) have no second device.
+  // Builds without the simulator (for ThreadSanitizer) have no second device.
   const char* plugin = std::getenv("TENON_GRAPH_PLUGIN");
   if (plugin == nullptr) GTEST_SKIP() << "TENON_GRAPH_PLUGIN names no plugin with a device";
   const auto rows = [](In in) { return Results{(in[0] * 2).tanh() + 1}; };

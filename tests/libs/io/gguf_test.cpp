@@ -1,5 +1,5 @@
-// GGUF: every kind of metadata, plain and quantised tensors, every malformed header.
-// tests/python/io/test_gguf.py compares all quantised types with an independent reference.
+// GGUF: every kind of metadata, plain and quantised tensors, every malformed header. tests/python/io/test_gguf.py compares all quantised
+// types with an independent reference.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-// Bytes put together in the file's order.
+// Appends bytes in the order of the file format.
 struct Bytes {
   std::string data;
   template <class T>
@@ -32,7 +32,7 @@ Bytes header(uint64_t tensors, uint64_t values, uint32_t version = 3) {
   return Bytes().raw("GGUF").put(version).put(tensors).put(values);
 }
 
-// `head`, filled up to the alignment, and the elements.
+// `head`, padded to the alignment, and the elements.
 std::string file_of(Bytes head, const std::string& elements) {
   head.data.resize((head.data.size() + 31) / 32 * 32);
   return head.data + elements;

@@ -1,4 +1,4 @@
-// What saving replaces, and what it leaves behind when it does not come to its end.
+// What saving replaces, and what it leaves behind if it is interrupted.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ TEST(Replace, LinksAreFollowedToTheFile) {
   ASSERT_EQ(::mkdir(scratch.path("folder").c_str(), 0700), 0);
   ASSERT_EQ(::symlink("folder/net", scratch.path("one").c_str()), 0);
   ASSERT_EQ(::symlink(scratch.path("one").c_str(), scratch.path("two").c_str()), 0);
-  for (int value : {1, 2}) {  // the first makes the file
+  for (int value : {1, 2}) {  // the first creates the file
     save(scratch.path("two"), value);
     EXPECT_EQ(saved(scratch.path("folder/net")), value);
     EXPECT_TRUE(std::filesystem::is_symlink(scratch.path("two")));
@@ -60,7 +60,7 @@ TEST(Replace, LinksAreFollowedToTheFile) {
   }
   ASSERT_EQ(::symlink("loop", scratch.path("loop").c_str()), 0);
   EXPECT_NE(error_of([&] { save(scratch.path("loop"), 1); }), "");
-  // A file that lost its name cannot be replaced by name.
+  // A file without a name cannot be replaced by name.
   const io::detail::Descriptor open(::open(scratch.path("lost").c_str(), O_CREAT | O_RDWR, 0600));
   ::unlink(scratch.path("lost").c_str());
   EXPECT_NE(error_of([&] {
@@ -102,7 +102,7 @@ TEST(Replace, BothWaysOfWritingReplaceAtOnceOrNotAtAll) {
   EXPECT_EQ(scratch.file_count(), 2u);
 }
 
-// A limit on files' sizes stops the process in the middle of a write: by its signal, or by EFBIG.
+// A limit on file sizes interrupts the process in the middle of a write, by its signal or by EFBIG.
 void save_within(const std::string& path, bool killed) {
   ::signal(SIGXFSZ, killed ? SIG_DFL : SIG_IGN);
   const rlimit limit{100'000, 100'000};

@@ -1,5 +1,4 @@
-// Safetensors: round trips, files of the reference implementation, every malformed
-// header, atomic saving.
+// Safetensors: round trips, files of the reference implementation, every malformed header, atomic saving.
 #include "tenon/io.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@ namespace {
 using io::load_safetensors;
 using io::save_safetensors;
 
-// A file of a header and `data` bytes of elements.
+// A file made of a header and `data` bytes of elements.
 std::string file_of(const std::string& header, size_t data) {
   std::string out(8, '\0');
   for (size_t i = 0; i < 8; ++i) out[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
@@ -151,7 +150,7 @@ TEST(SafeTensors, MalformedFilesAreNamedWithByteAndReason) {
   }
 }
 
-// Whatever one byte is changed to, the answer is a result or an Error.
+// Whatever a byte is changed to, the answer is a result or an Error.
 TEST(SafeTensors, AnyChangedByteIsHarmless) {
   const Scratch scratch;
   const std::string path = scratch.path("x");

@@ -1,4 +1,4 @@
-// Layers and losses, against values recorded from PyTorch's of the same names.
+// Layers and losses, compared with values recorded from PyTorch's classes of the same names.
 #include "../scratch.hpp"
 #include "recorded.hpp"
 
@@ -236,7 +236,7 @@ TEST(Layers, ActivationsOfPyTorchAsRecorded) {
 }
 
 TEST(Layers, GradientsOfActivations) {
-  // Away from where slopes jump.
+  // Away from the points where slopes jump.
   const Tensor x = steps({3, 7}, 5, DType::F64) + 0.03;
   nn::Sequential each(nn::CELU(0.5), nn::Hardshrink(0.01), nn::Softshrink(0.01), nn::Softsign(),
                       nn::Tanhshrink(), nn::Softmin());
@@ -248,7 +248,7 @@ TEST(Layers, GradientsOfActivations) {
   expect_gradients({x, prelu.weight}, [&] { return prelu(x); });
   Tensor edge = tensor({-1., 1., 0.}).requires_grad_();
   nn::Hardtanh()(edge).sum().backward();
-  EXPECT_EQ(edge.grad().to_vector<double>(), (std::vector<double>{0, 0, 1}));  // as PyTorch's
+  EXPECT_EQ(edge.grad().to_vector<double>(), (std::vector<double>{0, 0, 1}));  // as in PyTorch
 }
 
 TEST(Layers, TablesAndDistancesAsRecorded) {
@@ -286,7 +286,7 @@ TEST(Layers, TablesAndDistancesAsRecorded) {
             "[EmbeddingBag] input has rank 1: must be 2");
 }
 
-// The share of channels that are whole zeros; a channel is never zeroed in part.
+// The share of channels that are zero as a whole; a channel is never zeroed in part.
 double zeroed(const Tensor& y) {
   const Tensor any = (y != 0).any({2, 3}), all = (y != 0).all({2, 3});
   EXPECT_TRUE((any == all).all().item<bool>());

@@ -1,4 +1,4 @@
-// Losses, against values recorded from PyTorch's of the same names.
+// Losses, compared with values recorded from PyTorch's classes of the same names.
 #include "../scratch.hpp"
 #include "recorded.hpp"
 
@@ -96,7 +96,7 @@ TEST(Losses, CTC) {
   recorded(each, {3}, {8.149126, 5.719416, 3.354107}, 17.2226496, 12.4276309);
   each.sum().backward();
   recorded(x.grad(), {6, 3, 5}, {0.0644782, -0.7788395, 0.3475921, 0.127872}, 0, 3.91723044);
-  // More labels than steps: no alignment.
+  // With more labels than steps there is no alignment.
   EXPECT_EQ(nn::CTCLoss(0, "none")(x, labels, short_one, lengths)[0].item<float>(), INFINITY);
   EXPECT_EQ(nn::CTCLoss(0, "none", true)(x, labels, short_one, lengths)[0].item<float>(), 0);
   EXPECT_EQ(error_of([&] { nn::CTCLoss(5)(x, labels, inputs, lengths); }),
@@ -108,7 +108,7 @@ TEST(Losses, CTC) {
 }
 
 TEST(Losses, Gradients) {
-  // Away from where slopes jump.
+  // Away from the points where slopes jump.
   const Tensor a = steps({6, 5}, 5, DType::F64) + 0.031, b = steps({6, 5}, 3, DType::F64),
                c = steps({6, 5}, 7, DType::F64) + 0.017;
   const Tensor sign = where(b > 0, 1.0, -1.0).to(DType::F64);

@@ -1,4 +1,4 @@
-// Modules: names, state, moves, training mode.
+// Modules: names, state, moving, training mode.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,7 +66,7 @@ TEST(Module, MovingKeepsRegistrations) {
   EXPECT_EQ(net.named_parameters()[1].second.get(), weight.get());
   sum(net(ones({5, 3}))).backward();
   net.to(DType::F64);
-  EXPECT_EQ(net.hidden.weight->get(), weight.get());  // whoever holds it goes along
+  EXPECT_EQ(net.hidden.weight->get(), weight.get());  // every holder sees the change
   EXPECT_EQ(weight.dtype(), DType::F64);
   EXPECT_EQ(weight.grad().dtype(), DType::F64);
   EXPECT_EQ(net.norm.running_mean->dtype(), DType::F64);
@@ -213,7 +213,7 @@ TEST(Clone, HasParametersOfItsOwn) {
   }
   copy.norm.running_mean->fill_(3);
   EXPECT_EQ(values(net(x)), before);
-  EXPECT_NE(values(copy(x)), before);  // fields of the copy are its own parameters
+  EXPECT_NE(values(copy(x)), before);  // the copy's fields are its own parameters
   EXPECT_EQ(copy.scale->item<float>(), 0.5f);
   copy.to(DType::F64);
   EXPECT_EQ(copy.tail[2].parameters()[0].dtype(), DType::F64);
@@ -222,7 +222,7 @@ TEST(Clone, HasParametersOfItsOwn) {
 
 TEST(Clone, KeepsSharingAndContainers) {
   struct Tied : Module {
-    Parameter first;  // a second handle, before the module that owns what it means
+    Parameter first;  // a second handle, destroyed after the module that owns the parameter
     ModuleList<Linear> list;
     ModuleDict<Linear> dict;
     ParameterDict numbers = add("numbers", ParameterDict());
@@ -246,7 +246,7 @@ TEST(Clone, KeepsSharingAndContainers) {
   EXPECT_EQ(copy.parameters().size(), 2u);
   const Tensor x = rand({2, 3});
   EXPECT_EQ(values(copy(x)), values(net(x)));
-  EXPECT_NE(values(copy(x)), values(copy.forward(x)));  // the hook, too
+  EXPECT_NE(values(copy(x)), values(copy.forward(x)));  // the hook was copied, too
 }
 
 TEST(Clone, Mistakes) {
@@ -309,7 +309,7 @@ TEST(Hooks, MayRemoveThemselves) {
   EXPECT_EQ(calls, 1);
 }
 
-// (a + b, (a, b)), b being 0 where it is left out.
+// (a + b, (a, b)); an absent b counts as 0.
 struct SumAndBoth
     : ModuleOf<std::tuple<Tensor, std::pair<Tensor, Tensor>>(const Tensor&, const Tensor&)> {
   std::tuple<Tensor, std::pair<Tensor, Tensor>> forward(const Tensor& a,

@@ -1,5 +1,5 @@
-// Values recorded from PyTorch's modules of the same names, in float32. Parameter i of a module, in the order of named_parameters(),
-// is filled with ((0, 1, 2, …)·(i + 3) mod 11 - 5)/10.
+// Values recorded in float32 from PyTorch's modules of the same names. Parameter i of a module, in the order of named_parameters(), is
+// filled with ((0, 1, 2, …)·(i + 3) mod 11 - 5)/10.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ inline void recorded(const Tensor& y, const std::vector<int64_t>& shape,
   EXPECT_NEAR(total_weighted, weighted, 1e-6 * size * static_cast<double>(values.size()));
 }
 
-// The gradients of Σ fn()·weights to the tensors, of float64, along one direction each, beside differences.
+// Compares the gradients of Σ fn()·weights by float64 tensors, along one direction each, with differences.
 template <class Fn>
 void expect_gradients(const std::vector<Tensor>& leaves, Fn&& fn) {
   const auto loss = [&] {

@@ -1,4 +1,4 @@
-// Recurrent layers, attention and transformers, against values recorded from PyTorch.
+// Recurrent layers, attention and transformers, compared with values recorded from PyTorch.
 #include "../scratch.hpp"
 #include "recorded.hpp"
 
@@ -12,7 +12,7 @@ const auto in_eval = [](auto module) {
 };
 // True above the diagonal.
 Tensor later(int64_t size) { return triu(ones({size, size}), 1) > 0; }
-// Of two sequences of five.
+// The padding mask of two sequences of length five.
 Tensor padding() { return tensor({{0, 0, 1, 0, 0}, {0, 0, 0, 1, 1}}) > 0; }
 
 TEST(Recurrent, LayersAsRecorded) {
@@ -309,7 +309,7 @@ TEST(Transformer, AsRecorded) {
            {3, 2, 4}, {-0.2264538, 0.1416386, -0.2696042, -0.8936523}, -7.48814896, -93.7265148);
 }
 
-// Without a hook the norm is taken together with the sum before it.
+// Without a hook, the norm is fused with the sum before it.
 TEST(Transformer, AHookSeesTheNormOfASum) {
   for (const bool norm_first : {false, true}) {
     TransformerEncoderLayer layer =

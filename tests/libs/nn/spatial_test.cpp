@@ -1,4 +1,4 @@
-// Padding, pools, norms and windows of PyTorch, against values recorded from it.
+// PyTorch's padding, pooling, norm and window modules, compared with values recorded from it.
 #include "../scratch.hpp"
 #include "recorded.hpp"
 

@@ -46,7 +46,7 @@ TEST(Onnx, TellsWhatItIs) {
   ASSERT_EQ(port.ndim, 1u);
   EXPECT_EQ(port.shape[0], 2);
   EXPECT_THROW(model.input(1), Error);
-  // A caller of an older header gets what fits its struct.
+  // A caller with an older header gets the fields that fit into its struct.
   tn_onnx_info small{};
   small.struct_size = offsetof(tn_onnx_info, nodes);
   detail::check(tn_onnx_get_info(model.get(), &small));
@@ -126,7 +126,7 @@ TEST(Onnx, TensorsThatDoNotFitTheirShape) {
             std::string::npos);
 }
 
-// A body in a body in a body: as deep as no model is.
+// Bodies nested deeper than in any real model.
 TEST(Onnx, DepthIsLimited) {
   using namespace test;  // NOLINT(google-build-using-namespace): the words of the wire format
   std::string graph;
@@ -135,7 +135,7 @@ TEST(Onnx, DepthIsLimited) {
   EXPECT_NE(error_of(model(graph)).find("deep"), std::string::npos);
 }
 
-// Many messages of two bytes each must not take many times the file's memory.
+// Many two-byte messages must not take a multiple of the file's memory.
 TEST(Onnx, TinyMessagesAreLimited) {
   using namespace test;  // NOLINT(google-build-using-namespace): the words of the wire format
   std::string graph;

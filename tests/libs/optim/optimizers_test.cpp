@@ -1,4 +1,4 @@
-// Optimizers, against parameters recorded from PyTorch's classes of the same names.
+// Optimizers, compared with parameters recorded from PyTorch's classes of the same names.
 #include <gtest/gtest.h>
 
 #include "../scratch.hpp"
@@ -35,7 +35,7 @@ void check(const Options& options, const std::vector<double>& wanted, const char
   for (size_t i = 0; i < wanted.size(); ++i)
     EXPECT_NEAR(found[i], wanted[i], 1e-8) << what << " parameter " << i;
 
-  // The same, saved to a file and restored between.
+  // The same, but saved to a file and restored in between.
   const Scratch scratch;
   Problem first;
   O begun(first.params(), options);
@@ -152,7 +152,7 @@ TEST(Clip, NormAndValue) {
   EXPECT_EQ(clip_grad_norm_({none}, 1).item<float>(), 0);
 }
 
-// A module that moves keeps its parameters: an optimizer made before goes on with them.
+// A module that moves keeps its parameter objects, so an optimizer made before keeps working with them.
 TEST(Optimizers, GoOnWhereTheModuleGoes) {
   const Tensor x = ones({2, 3}, DType::F64);
   const auto train = [&](bool made_before) {

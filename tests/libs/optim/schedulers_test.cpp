@@ -1,4 +1,4 @@
-// Schedules, against rates recorded from PyTorch's classes of the same names.
+// Schedules, compared with rates recorded from PyTorch's classes of the same names.
 #include <gtest/gtest.h>
 
 #include "../scratch.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 SGD make(double lr) { return SGD({tensor({1.f}).requires_grad_()}, {.lr = lr}); }
 
-// Rates before each of the first steps.
+// The rates before each of the first steps.
 template <class S>
 std::vector<double> rates(Optimizer& optimizer, S&& schedule, int count) {
   std::vector<double> found;

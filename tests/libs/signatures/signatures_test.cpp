@@ -1,5 +1,5 @@
-// What libs/signatures.toml says of every class and function of nn and optim, of which
-// tools/generate_signatures.py makes calls. tests/python/nn/test_signatures.py is its other side.
+// Checks every class and function of nn and optim against libs/signatures.toml, from which tools/generate_signatures.py makes the calls.
+// tests/python/nn/test_signatures.py does the same in Python.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -72,7 +72,7 @@ template <class Fn>
 void expect_refused(const char* message, Fn&& fn) {
   EXPECT_EQ(error_of(fn), message);
 }
-// The op behind a loss has the option, with the same default.
+// The op behind the loss has the option, with the same default.
 void expect_option(const char* op, const std::string& option) {
   const std::string schema(Op(op).schema());
   EXPECT_NE(schema.find(option), std::string::npos) << option << " is not in " << schema;

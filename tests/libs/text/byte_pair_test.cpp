@@ -1,4 +1,4 @@
-// Byte-level byte pairs: tokens of the reference implementation, bytes again, and models that do not fit together.
+// Byte-level byte pairs: the tokens of the reference implementation, decoding to bytes, and models whose parts do not fit together.
 #include "tenon/text/byte_pair.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using Tokens = std::vector<int64_t>;
 
-// Every byte, and words of some letters.
+// Every byte, and words of a few letters.
 text::BytePairModel small() {
   text::BytePairModel model;
   for (int c = 'a'; c <= 'z'; ++c) model.tokens.emplace_back(1, static_cast<char>(c));

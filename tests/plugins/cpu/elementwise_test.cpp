@@ -1,5 +1,4 @@
-// Elementwise kernels over layouts, and what integers, bools, comparisons, casts
-// and selections mean.
+// Elementwise kernels over various layouts, and the meaning of integers, bools, comparisons, casts and selections.
 #include "ops.hpp"
 
 using namespace testing_ops;
@@ -16,7 +15,7 @@ std::vector<float> ramp(int64_t n, float step = 0.25f) {
 Tensor matrix(int64_t rows, int64_t columns) {
   return tenon::tensor(ramp(rows * columns), {rows, columns});
 }
-// The same elements, row-major.
+// The same elements in row-major order.
 Tensor packed(const Tensor& x) { return tenon::tensor(x.to_vector<float>(), x.shape()); }
 
 void expect_same(const Tensor& a, const Tensor& b) {
@@ -25,7 +24,7 @@ void expect_same(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.to_vector<float>(), b.to_vector<float>());
 }
 
-// Every layout must give what its packed copy gives.
+// Every layout must give the same result as its packed copy.
 void check_layout(const Tensor& x, const Tensor& y) {
   expect_same(tenon::exp(x), tenon::exp(packed(x)));
   expect_same(tenon::neg(x), tenon::neg(packed(x)));
@@ -89,7 +88,7 @@ TEST(Layouts, TilesOfTransposedInputs) {
               tenon::where(packed(turned) > 0.0, packed(turned), y));
 }
 
-// Rows of a few elements are taken several at a time, whatever stride they have and however many there are.
+// Short rows are processed several at a time, whatever their stride and number.
 TEST(Layouts, ShortRows) {
   for (int64_t width : {1, 2, 3, 4, 5, 15, 16}) {
     for (int64_t rows : {1, 7, 300, 2000}) {
@@ -116,7 +115,7 @@ TEST(Layouts, ShortRows) {
   check_layout(tenon::transpose(tenon::permute(x, {0, 3, 1, 2}), 2, 3), matrix(2, 3));
 }
 
-// A transposed matrix whose lines are read backwards, and one that is written with gaps.
+// A transposed matrix whose lines are read backwards, and one written with gaps.
 TEST(Layouts, ReversedAndSpacedTiles) {
   for (int64_t n : {8, 17, 64, 150}) {
     const Tensor x = matrix(n, n + 3), turned = tenon::transpose(x, 0, 1);
@@ -313,8 +312,8 @@ TEST(Casts, EveryPairKeepsSmallNumbers) {
 }
 
 TEST(Casts, HalvesRoundOnceToEven) {
-  // 1 + 2^-11 lies between two f16 numbers; a trace more must round up, also from f64 where f32
-  // would lose the trace.
+  // 1 + 2^-11 is halfway between two f16 numbers; anything slightly larger must round up, even from f64, where f32 would lose the
+  // difference.
   const std::vector<double> x = {
       1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3 * 0x1p-11, 65519, 65520, 0x1p-25,
       0x1.8p-25,   -1 - 0x1p-11 - 0x1p-40};

@@ -1,5 +1,5 @@
-// 8-bit floats: each code by its definition, and rounding against a search for the nearest in double precision. TENON_TEST_DEVICE
-// names another device than the host.
+// 8-bit floats: each code is compared with its definition, and rounding with a search for the nearest value in double precision.
+// TENON_TEST_DEVICE selects a device other than the host.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,7 +28,7 @@ const tenon::Device& device() {
   return found;
 }
 
-// What the specification says of a format, OCP 8-bit floating point 1.0, table 1.
+// A format as specified in OCP 8-bit floating point 1.0, table 1.
 struct Format {
   DType dtype;
   int mantissa, bias;
@@ -43,7 +43,7 @@ struct Format {
     return sign * std::ldexp(significand, std::max<int>(static_cast<int>(exponent), 1) - bias);
   }
   uint32_t largest() const { return has_infinity ? 0x7bu : 0x7eu; }
-  // The code of the nearest value, the even one of two; one step beyond the largest stands for all that is further.
+  // The code of the nearest value, the even one of two; one step beyond the largest value stands for everything larger.
   uint32_t nearest(double x) const {
     const uint32_t sign = std::signbit(x) ? 0x80u : 0;
     if (std::isnan(x)) return sign | 0x7fu;
@@ -88,7 +88,7 @@ std::vector<T> decoded(const Format& format) {
   return cast_there(bytes_as(format, all_codes()), tenon::dtype_of<T>).template to_vector<T>();
 }
 
-// Casts `numbers` to both formats; `exact` are their values.
+// Casts `numbers` to both formats; `exact` holds their values.
 template <class T>
 void expect_rounded(const std::vector<T>& numbers, const std::vector<double>& exact) {
   const int64_t n = static_cast<int64_t>(numbers.size());
@@ -147,7 +147,7 @@ TEST(Float8, EveryHalfRounds) {
   expect_rounded(brains, brain_values);
 }
 
-// Around each value and each point half-way between two, and where rounding to f32 first would meet such a point.
+// Numbers around each value and each midpoint, and numbers for which rounding to f32 first would land on a midpoint.
 TEST(Float8, TiesAndTheirNeighbours) {
   std::vector<double> exact{0.0,    -0.0,  kNan, -kNan, kInf, -kInf,
                             1e-300, 1e300, 3e38, 464,   480,  61440};
@@ -205,7 +205,7 @@ TEST(Float8, IntegersAndBool) {
   }
 }
 
-// One format to the other.
+// Conversion from one format to the other.
 TEST(Float8, AcrossFormats) {
   for (int from = 0; from < 2; ++from) {
     const Format &source = kFormats[from], &target = kFormats[1 - from];
@@ -219,7 +219,7 @@ TEST(Float8, AcrossFormats) {
   }
 }
 
-// The C++ types convert as the kernels do.
+// The C++ types convert like the kernels.
 TEST(Float8, TypesOfTheApi) {
   for (uint32_t i = 0; i < 65536; ++i) {
     tenon::F16 half;
@@ -239,7 +239,7 @@ TEST(Float8, TypesOfTheApi) {
   }
 }
 
-// Numbers, views and what only moves elements.
+// Filling with numbers, views, and ops that only move elements.
 TEST(Float8, HoldsNumbers) {
   for (const Format& format : kFormats) {
     const Tensor x = tenon::full({2, 3}, 2.7, format.dtype, device());

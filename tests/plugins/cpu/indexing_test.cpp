@@ -1,4 +1,4 @@
-// Indexing, joining, sorting and searching against plain loops.
+// Indexing, joining, sorting and searching, compared with plain loops.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -108,7 +108,7 @@ TEST_P(Index, SelectAddEmbed) {
   }
 }
 
-// One index tensor a dimension, or none; the reference goes through every result element.
+// One index tensor for each dimension, or none; the reference computes every element of the result.
 void check_index(const Tensor& x, const std::vector<Array>& at, const std::vector<bool>& given,
                  const Shape& broadcast, size_t place, const std::string& what) {
   const Array a = array_of(x);

@@ -17,14 +17,14 @@ inline Array random_array(Shape shape, uint32_t seed, double low = -2, double hi
   return a;
 }
 
-// What a tensor holds, as doubles in row-major order.
+// The elements of a tensor, as doubles in row-major order.
 inline Array array_of(const tenon::Tensor& t) {
   Array a(shape_of(t));
   a.v = values(t);
   return a;
 }
 
-// Views of shape (4, 5, 6) over differently laid out memory.
+// Views of shape (4, 5, 6) over memory of various layouts.
 inline std::vector<std::pair<std::string, tenon::Tensor>> layouts(tenon::DType dtype, uint32_t seed,
                                                                   double low = -2,
                                                                   double high = 2) {
@@ -41,8 +41,7 @@ inline std::vector<std::pair<std::string, tenon::Tensor>> layouts(tenon::DType d
   return all;
 }
 
-// f over the elements of each group that `mask` reduces; kept dimensions in order, or
-// 1 with `keepdim`.
+// f over the elements of each group that `mask` reduces; kept dimensions stay in order, reduced ones get size 1 with `keepdim`.
 using Fold = std::function<double(const std::vector<double>&)>;
 inline Array reduced(const Array& a, uint32_t mask, bool keepdim, const Fold& f) {
   Shape kept;

@@ -1,5 +1,4 @@
-// The accuracy of functions of floats against the C library in f64, over their domains and
-// at the edges.
+// The accuracy of float functions, compared with the C library in f64, over their domains and at the edges.
 #include "ops.hpp"
 
 using namespace testing_ops;
@@ -9,7 +8,7 @@ namespace {
 struct Function {
   const char* name;
   double (*exact)(double);
-  double low, high;  // where it is sampled
+  double low, high;  // where samples are taken
   double bound;      // ulps of f32
 };
 
@@ -99,7 +98,7 @@ TEST_P(Math, F64) {
   }
 }
 
-// What a half type gives is f32's answer, rounded.
+// For a half type the result is f32's result, rounded.
 TEST_P(Math, Half) {
   const Function& f = GetParam();
   const std::vector<float> x = spread(f.low, f.high, 1001);
@@ -198,7 +197,7 @@ TEST(Gradients, OfActivationsMatchDifferences) {
     EXPECT_NEAR(y[i], gelu_tanh(static_cast<double>(x[i])), 1e-6);
 }
 
-// The square of this number lies between two floats: a logarithm and an exponential may take the other one.
+// The square of this number is between two floats; a logarithm and an exponential may round it to the other one.
 TEST(Math, PowersDoNotDependOnTheirNeighbours) {
   const float x = 5.4931640625F;
   const std::vector<float> y = {2, 0.5F, 2, 2.5F, 3, -1, 2, -0.5F, 2};

@@ -1,4 +1,4 @@
-// matmul and linear against plain loops in double precision.
+// matmul and linear, compared with plain loops in double precision.
 #include "reference.hpp"
 
 namespace {
@@ -16,7 +16,7 @@ bool is_float(DType d) {
   return d == DType::F16 || d == DType::BF16 || d == DType::F32 || d == DType::F64;
 }
 
-// (batch…, m, k)·(batch…, k, n) with broadcast batches; both have at least two dimensions.
+// (batch…, m, k)·(batch…, k, n) with broadcast batches; both operands have at least two dimensions.
 Array product(const Array& x, const Array& y) {
   const size_t rank = std::max(x.shape.size(), y.shape.size());
   const auto size = [&](const Array& a, size_t d) {
@@ -50,8 +50,7 @@ Array product(const Array& x, const Array& y) {
   return out;
 }
 
-// The same elements in another layout: 0 as they are, 1 transposed, 2 every other element of a
-// larger tensor, 3 a cut-out.
+// The same elements in another layout: 0 unchanged, 1 transposed, 2 every other element of a larger tensor, 3 a cut-out.
 Tensor lay_out(const Array& a, DType dtype, int layout) {
   Tensor t = to_tensor(a, dtype);
   if (layout == 1) return t.transpose(-1, -2).contiguous().transpose(-1, -2);
@@ -111,7 +110,7 @@ TEST(Matmul, SizesAroundTheTiles) {
         }
 }
 
-// A column or a few behind whole vectors: 7×7 places and their like, over several slices of k.
+// One or a few columns beyond whole vectors, such as 7×7 positions, over several slices of k.
 TEST(Matmul, ColumnsLeft) {
   uint32_t seed = 900;
   for (const DType dtype : {DType::F32, DType::F64})
@@ -137,7 +136,7 @@ TEST(Matmul, LargeEnoughForThreadsAndCacheBlocks) {
     }
 }
 
-// Lines of a matrix that are added to one row of sums, eight at a time and one by one.
+// Lines of a matrix that are added to one row of sums, in groups of eight and singly.
 TEST(Matmul, ARowTimesAWideMatrix) {
   for (const DType dtype : {DType::F32, DType::F64})
     for (const auto& [n, k] : {std::pair<int64_t, int64_t>{701, 603}, {300, 3}, {1040, 64}}) {
@@ -154,7 +153,7 @@ TEST(Matmul, ARowTimesAWideMatrix) {
     }
 }
 
-// Products of halves large enough for oneDNN.
+// Products of halves that are large enough for oneDNN.
 TEST(Matmul, LargeHalves) {
   for (const DType dtype : {DType::BF16, DType::F16})
     for (int layouts = 0; layouts < 16; ++layouts) {
@@ -189,7 +188,7 @@ TEST(Matmul, BatchesBroadcast) {
       expect_close(matmul(to_tensor(x, dtype), to_tensor(y, dtype)), product(x, y),
                    is_float(dtype) ? tolerance_of(dtype) : 0, name(sx, sy, dtype));
     }
-  // A batch that is one matrix seen many times, and one in another order.
+  // A batch that shows one matrix many times, and a batch in another order.
   const Array x = whole_numbers({4, 5}, 7), y = whole_numbers({2, 3, 5, 6}, 8);
   expect_close(matmul(to_tensor(x, DType::F32).expand({2, 3, 4, 5}), to_tensor(y, DType::F32)),
                product(x, y), 0, "expanded");
@@ -309,7 +308,7 @@ TEST(Linear, ActivationsDtypesBias) {
       }
 }
 
-// Weights are read once and widened on the way; the last vector and the last columns are not whole.
+// Weights are read once and widened on the fly; the last vector and the last columns are incomplete.
 TEST(Linear, FewRowsOfHalves) {
   for (const DType dtype : {DType::F16, DType::BF16})
     for (int64_t rows = 1; rows <= 5; ++rows)
@@ -344,7 +343,7 @@ TEST(Linear, LayoutsAndLargeBias) {
                linear_reference(xi, wi, &bi, "relu"), 0, "integers");
 }
 
-// One column is read as one row, with one value of bias for all of it; a bias may also be one value that is shown often.
+// A single column is processed as a row, with one bias value for all of it; a bias may also be one value shown many times.
 TEST(Linear, OneColumnAndOneValue) {
   for (const Shape& shape : {Shape{33, 7}, Shape{900, 700}})
     for (const DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {

@@ -1,4 +1,4 @@
-// softmax, normalisations and nll_loss, forward and backward, against formulas in double precision.
+// softmax, normalisations and nll_loss, forward and backward, compared with formulas in double precision.
 #include "layouts.hpp"
 
 namespace {
@@ -7,7 +7,7 @@ using namespace reference;
 using tenon::DType;
 using tenon::Tensor;
 
-// x as rows along `dim`: calls f(offset, step, n) for each.
+// Treats x as rows along `dim`: calls f(offset, step, n) for each row.
 template <class F>
 void for_rows(const Shape& shape, size_t dim, F&& f) {
   int64_t step = 1;
@@ -55,7 +55,7 @@ TEST_P(Rows, SoftmaxAndBackward) {
   }
 }
 
-// Statistics over the last `inner` elements, gamma and beta of that size.
+// Statistics over the last `inner` elements; gamma and beta have that size.
 struct Normed {
   Array y, mean, rstd, gx, gw, gb;
 };
@@ -133,8 +133,7 @@ TEST_P(Rows, LayerAndRmsNorm) {
   }
 }
 
-// x (N, C, S) with the channels grouped: (n, group) rows for group_norm, one row a
-// channel for batch_norm.
+// x (N, C, S) with its channels grouped: (n, group) rows for group_norm, one row for each channel for batch_norm.
 void check_channels(DType dtype, const Shape& shape, int64_t groups, bool batch, bool training,
                     bool affine) {
   const DType stat = dtype == DType::F64 ? DType::F64 : DType::F32;

@@ -35,8 +35,7 @@ inline Tensor binary(const std::string& name, const Tensor& x, const Tensor& y) 
   return call(name, {arg(x), arg(y)});
 }
 
-// How many units in the last place of f32 `got` lies from `wanted`; 0 for equal infinities and
-// for two NaNs.
+// How many units in the last place of f32 `got` is away from `wanted`; 0 for equal infinities and for two NaNs.
 inline double ulps(float got, double wanted) {
   if (std::isnan(got) || std::isnan(wanted)) return std::isnan(got) && std::isnan(wanted) ? 0 : 1e9;
   const float nearest = static_cast<float>(wanted);
@@ -47,7 +46,7 @@ inline double ulps(float got, double wanted) {
   return std::abs(static_cast<double>(got) - wanted) / unit;
 }
 
-// Both signs, every magnitude between `low` and `high`, and `low` and `high` themselves.
+// Numbers of both signs and every magnitude between `low` and `high`, including `low` and `high`.
 inline std::vector<float> spread(double low, double high, int n) {
   std::vector<float> values;
   for (int i = 0; i < n; ++i) {

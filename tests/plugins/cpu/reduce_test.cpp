@@ -1,5 +1,4 @@
-// Reductions against sums, products and searches in double precision: dtypes, layouts, dimensions,
-// sizes, NaN, empty tensors.
+// Reductions, compared with sums, products and searches in double precision: dtypes, layouts, dimensions, sizes, NaN, empty tensors.
 #include <algorithm>
 #include <fstream>
 #include <numeric>
@@ -163,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(Whole, ReduceWhole,
                          testing::Values(DType::Bool, DType::U8, DType::U16, DType::U32, DType::U64,
                                          DType::I8, DType::I16, DType::I32, DType::I64));
 
-// Sizes around vectors, blocks and pieces; many rows, many columns.
+// Sizes around the limits of vectors, blocks and pieces; many rows, many columns.
 TEST(ReduceSizes, RowsAndColumns) {
   for (const auto& [rows, cols] : std::vector<std::pair<int64_t, int64_t>>{{1, 1},
                                                                            {1, 7},
@@ -199,7 +198,7 @@ TEST(ReduceSizes, RowsAndColumns) {
   }
 }
 
-// Many large bytes, in one and several vectors and pieces, and down columns.
+// Many large bytes, within one vector or piece and across several, and down columns.
 TEST(ReduceSizes, Bytes) {
   for (const int64_t n : {1, 63, 64, 127, 129, 4097, 200001}) {
     const Tensor x = tenon::full({n}, 255, DType::U8);
@@ -213,7 +212,7 @@ TEST(ReduceSizes, Bytes) {
   }
 }
 
-// Losses of pairs, of operands that lie alike and of others.
+// Losses of pairs whose operands have the same layout, and of others.
 TEST(Losses, EveryPairOfLayouts) {
   const auto squared = [](double d) { return d * d; };
   const auto smooth = [](double d) { return std::abs(d) < 1 ? d * d / 2 : std::abs(d) - 0.5; };
@@ -243,7 +242,7 @@ TEST(Losses, EveryPairOfLayouts) {
       }
 }
 
-// The most that this process has had resident since the last call, in MiB.
+// The largest resident memory of this process since the last call, in MiB.
 int64_t most_resident() {
   std::ifstream status("/proc/self/status");
   int64_t kib = 0;
@@ -253,7 +252,7 @@ int64_t most_resident() {
   return kib / 1024;
 }
 
-// It has no rows of its own, and more elements than the states of its pieces may grow with.
+// A broadcast tensor has many elements but few rows in memory: the states of the reduction's pieces must not grow with the elements.
 TEST(ReduceSizes, ABroadcastTensorTakesLittleMemory) {
   const int64_t rows = 1 << 22, width = 1024;
   const Tensor x = tenon::expand(tenon::ones({1, width}), {rows, width});

@@ -1,4 +1,4 @@
-// Arrays of doubles that references are computed on, and how they meet tensors.
+// Arrays of doubles on which references are computed, and their conversion from and to tensors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ struct Array {
   double operator[](int64_t i) const { return v[static_cast<size_t>(i)]; }
 };
 
-// Small whole numbers, which every dtype holds exactly and whose sums stay exact.
+// Small whole numbers, which every dtype represents exactly and whose sums are exact.
 inline Array whole_numbers(Shape shape, uint32_t seed, bool negative = true) {
   Array a(std::move(shape));
   uint32_t state = seed * 2654435761u + 12345u;
@@ -42,7 +42,7 @@ inline Array whole_numbers(Shape shape, uint32_t seed, bool negative = true) {
   }
   return a;
 }
-// Fractions of 64 in (-1, 1).
+// Multiples of 1/64 in (-1, 1).
 inline Array fractions(Shape shape, uint32_t seed) {
   Array a(std::move(shape));
   uint32_t state = seed * 2654435761u + 54321u;

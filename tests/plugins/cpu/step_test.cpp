@@ -1,4 +1,4 @@
-// Optimizer steps against the formulas written out in f64.
+// Optimizer steps, compared with the formulas written out in f64.
 #include <functional>
 #include <numeric>
 
@@ -8,7 +8,7 @@ using namespace testing_ops;
 
 namespace {
 
-// Parameters of several sizes, one of them long enough for threads, one transposed, one empty.
+// Parameters of several sizes: one is long enough for threads, one is transposed, one is empty.
 std::vector<Tensor> make(DType dtype, float scale, float shift) {
   std::vector<Tensor> list;
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{7}, {3, 5}, {40000}, {0, 2}, {}}) {
@@ -27,12 +27,12 @@ std::vector<std::vector<double>> numbers(const std::vector<Tensor>& list) {
   return all;
 }
 
-// step(p, g, s0, s1, s2) changes all but g; checks what an op made of the lists against it.
+// step(p, g, s0, s1, s2) changes all but g. The results of an op over the lists are compared with it.
 template <class Run, class Step>
 void check(DType dtype, double tolerance, int states, Run run, Step step) {
   std::vector<Tensor> params = make(dtype, 1, 0.1f), grads = make(dtype, 0.5f, -0.2f), state[3];
   for (int s = 0; s < states; ++s) state[s] = make(dtype, 0.1f, 1 + static_cast<float>(s));
-  // Gradients in a layout of their own.
+  // Gradients in another layout.
   grads.back() =
       tenon::tensor(tenon::cast(grads.back(), DType::F32).to_vector<float>(), {5, 3}, dtype);
   auto p = numbers(params);

@@ -1,4 +1,4 @@
-// The threads of plugins that compute on the host: plugins/common/pool.hpp alone, then through ops.
+// The threads of plugins that compute on the host: plugins/common/pool.hpp by itself, then through ops.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace {
 using tenon::Tensor;
 using tenon::host::Pool;
 
-// Runs body(begin, end) over [0, n) by a pool, as its owner.
+// Runs body(begin, end) over [0, n) with a pool, as its owner.
 template <class Body>
 void run(Pool& pool, int64_t n, int64_t pieces, int width, Body body, int64_t unit = 1) {
   ASSERT_TRUE(pool.take());
@@ -34,7 +34,7 @@ void run(Pool& pool, int64_t n, int64_t pieces, int width, Body body, int64_t un
             }});
 }
 
-// How often each of n places was done.
+// How often each of n positions was visited.
 struct Tally {
   explicit Tally(int64_t n) : done(static_cast<size_t>(n)) {}
   void add(int64_t begin, int64_t end) {
@@ -67,7 +67,7 @@ TEST(Threads, ManyShortLoopsFollowOneAnother) {
   const auto pool = std::make_unique<Pool>();
   std::vector<int64_t> sums(64);
   for (int64_t round = 0; round < 5000;
-       ++round)  // plain numbers: a thread that stays behind is a race
+       ++round)  // not atomic: a thread that is still running would be a race
     run(*pool, 64, 64, 4,
         [&](int64_t begin, int64_t) { sums[static_cast<size_t>(begin)] += round; });
   for (const int64_t sum : sums) EXPECT_EQ(sum, 5000 * 4999 / 2);
@@ -108,7 +108,7 @@ TEST(Threads, AStoppedWorkerDoesNotStopTheCaller) {
   {
     const auto pool = std::make_unique<Pool>(stop_worker);
     for (int round = 0; round < 100;
-         ++round) {  // each would wait for ever if it waited for the worker
+         ++round) {  // each round would wait forever if it waited for the worker
       const auto self = std::this_thread::get_id();
       std::atomic<bool> foreign{false};
       Tally tally(256);
@@ -121,7 +121,7 @@ TEST(Threads, AStoppedWorkerDoesNotStopTheCaller) {
     }
     while (!g_reached) std::this_thread::yield();  // it was called indeed
     g_stopped = false;
-    // It comes back, and takes part in what follows; whoever is first waits for the other.
+    // The worker returns and takes part in what follows; whoever comes first waits for the other.
     std::atomic<int> there{0};
     run(*pool, 2, 2, 2, [&](int64_t, int64_t) {
       ++there;
@@ -144,7 +144,8 @@ TEST(Threads, TheShareOfALateThreadIsTakenOver) {
     }
     begun = true;
     ++others;
-    while (own < 63) std::this_thread::yield();  // in its first piece until all others are done
+    while (own < 63)
+      std::this_thread::yield();  // stays in its first piece until all others are done
   });
   EXPECT_EQ(others, 1);
   EXPECT_EQ(own, 63);
@@ -200,7 +201,7 @@ TEST(Threads, AForkedChildHasAPoolOfItsOwn) {
 
 // ---- Through ops -------------------------------------------------------------------------------------------------------
 
-// What an op that is worth several threads says.
+// The results of an op that has enough work for several threads.
 std::vector<float> compute() {
   const Tensor x = tenon::ones({512, 512});
   const Tensor sums = testing_ops::binary("matmul", x, x);
@@ -231,7 +232,7 @@ TEST_F(Number, IsKeptAndChecked) {
   EXPECT_EQ(tenon::num_threads(), 3);
 }
 
-// Threads of this process, by what the system lists.
+// The threads of this process, as the system lists them.
 size_t threads_of_the_process() {
   size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
@@ -276,7 +277,7 @@ TEST_F(Number, IsOneInAForkedChild) {
   if (child == 0) {
     const bool alone =
         tenon::num_threads() == 1 && compute() == wanted && threads_of_the_process() == 1;
-    tenon::set_num_threads(2);  // threads of its own
+    tenon::set_num_threads(2);  // with its own threads
     _exit(alone && compute() == wanted && threads_of_the_process() == 2 ? 0 : 1);
   }
   int status = -1;

@@ -1,4 +1,4 @@
-// Pooling, interpolation and padding against plain loops in double precision.
+// Pooling, interpolation and padding, compared with plain loops in double precision.
 #include <limits>
 
 #include "reference.hpp"
@@ -30,8 +30,7 @@ Shape pooled(const Case& c) {
   return out;
 }
 
-// visit(output, input or -1 for padding) for each place of each window; places beyond the padding
-// are left out.
+// Calls visit(output, input or -1 for padding) for each position of each window; positions beyond the padding are left out.
 template <class Visit>
 void for_windows(const Case& c, Visit&& visit) {
   const Shape out = pooled(c);
@@ -183,7 +182,7 @@ TEST(AdaptivePool, EveryDtype) {
     }
 }
 
-// Weight of input i for output o along one dimension.
+// The weight of input i for output o along one dimension.
 double weight(const std::string& mode, bool align, int64_t in, int64_t out, int64_t o, int64_t i) {
   if (mode == "nearest") return i == o * in / out ? 1 : 0;
   double s =

@@ -1,5 +1,5 @@
-// A stand-in for libcublasLt on the host: the functions of cublaslt_functions.def, after NVIDIA's cuBLAS documentation ("Using the
-// cuBLASLt API"), by plain loops in double precision. It shows what the plugin asks the library for, without a GPU.
+// A stand-in for libcublasLt on the host: the functions of cublaslt_functions.def, written after NVIDIA's cuBLAS documentation ("Using the
+// cuBLASLt API"), as plain loops in double precision. It shows what the plugin asks the library for, without a GPU.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ struct Preference {
   uint32_t alignment() const { return *std::min_element(alignments, alignments + 4); }
 };
 
-// Scales of operands of 8 bits, which lie along k, in multiples of 16; "cublasLtMatmul()", tables of supported types.
+// Scales of 8-bit operands, whose rows are along k, in multiples of 16; "cublasLtMatmul()", tables of supported types.
 struct Extra {
   const void* scales[2] = {};
 
@@ -89,7 +89,7 @@ struct Extra {
     if (c.type == CUDA_R_32F && how.epilogue != CUBLASLT_EPILOGUE_DEFAULT) return false;
     return scales[0] != nullptr && scales[1] != nullptr;
   }
-  // Of sums of 48 terms, so that somebody asks what comes next.
+  // It refuses sums of 48 terms, so that the plugin has to ask for the next algorithm.
   bool has_nothing(uint64_t terms) const { return scales[0] != nullptr && terms == 48; }
   double factor() const {
     if (scales[0] == nullptr) return 1;
@@ -110,7 +110,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// Products so far in this process, for tests that open this library themselves.
+// The number of products so far in this process, for tests that open this library themselves.
 int fake_blas_products() { return fake_blas::products; }
 
 const char* cublasLtGetStatusString(cublasStatus_t) { return "the stand-in refuses it"; }

@@ -1,5 +1,5 @@
-// What cuDNN's frontend calls of the CUDA runtime, where the simulator takes a device's place: its memory is the host's. What no plan
-// of the plugin needs is refused.
+// The functions of the CUDA runtime that cuDNN's frontend calls, where the simulator takes the place of a device: its memory is the host's.
+// What no plan of the plugin needs is refused.
 #include "fake_cudart.hpp"
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
 #pragma once
 
-// The device's, major·10 + minor.
+// The device's compute capability, major·10 + minor.
 extern int fake_architecture;

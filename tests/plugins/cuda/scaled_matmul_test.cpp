@@ -1,4 +1,4 @@
-// Which products of 8-bit floats cuBLASLt is given, and that they come out as elsewhere; over its stand-in, on the simulator.
+// Which products of 8-bit floats go to cuBLASLt, and that their results equal those of other devices; over its stand-in, on the simulator.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using namespace test_vulkan;
 using tenon::DType;
 
-// Products of the stand-in so far; the plugin has opened it before, or it has none.
+// The number of products of the stand-in so far; 0 if the plugin has not opened it.
 int library_products() {
   void* const library = dlopen(CUBLASLT_NAME, RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return 0;
@@ -22,13 +22,13 @@ int library_products() {
   dlclose(library);
   return count;
 }
-// Cards before Ada have no such products.
+// Cards before Ada cannot multiply 8-bit floats.
 bool has_products() {
   const char* const named = std::getenv("TENON_GPUSIM_ARCHITECTURE");
   return named == nullptr || std::strtol(named, nullptr, 0) >= 89;
 }
 
-// Small whole numbers, which all formats hold and of which every sum is exact.
+// Small whole numbers, which all formats represent exactly and whose sums are exact.
 Tensor whole(tenon::IntList shape, DType dtype, uint32_t seed) {
   size_t count = 1;
   for (const int64_t size : shape) count *= static_cast<size_t>(size);
@@ -44,7 +44,7 @@ struct Scaled {
   bool biased = false;
 };
 
-// The weight is (n, k), as a layer has it, so that both lie along k.
+// The weight is (n, k), as in a layer, so both operands have rows along k.
 Tensor product(const Scaled& p, const tenon::Device& on) {
   const auto there = [&](const Tensor& x) { return tenon::to(x, on); };
   const Tensor x = there(whole({p.m, p.k}, p.left, 1)),
@@ -87,15 +87,15 @@ TEST(ScaledMatmul, Sizes) {
   // A single column is computed as a row.
   expect_product({32, 32, 1}, true);
   expect_product({32, 32, 1, kE4M3, kE4M3, DType::BF16, true}, false);
-  // Not multiples of 16, and sums for which the stand-in has no algorithm.
+  // Sizes that are not multiples of 16, and sums for which the stand-in has no algorithm.
   for (const auto& [m, k, n] : {std::array<int64_t, 3>{16, 24, 16}, {16, 32, 24}, {16, 48, 16}})
     expect_product({m, k, n, kE4M3, kE4M3, DType::BF16, true}, false);
   EXPECT_EQ(product({0, 16, 16}, gpu()).numel(), 0);
 }
 
-// Rows of the right operand side by side, and memory that begins anywhere.
+// Adjacent rows of the right operand, and memory that begins at any address.
 TEST(ScaledMatmul, LayoutsThatAreNotTaken) {
-  // Columns [from, from + 16) of a by rows of b, where both lie as they are or transposed.
+  // Columns [from, from + 16) of a times rows of b, each as stored or transposed.
   const auto sliced = [](const tenon::Device& on, bool turn_a, bool turn_b, int64_t from) {
     const auto side = [&](bool turn, uint32_t seed, bool left) {
       const Tensor x =
@@ -117,7 +117,7 @@ TEST(ScaledMatmul, LayoutsThatAreNotTaken) {
       }
 }
 
-// The scales of a call are part of what threads share: a plan for the shapes.
+// The scales belong to the call; threads share only the plan for the shapes.
 TEST(ScaledMatmul, SeveralThreads) {
   const Tensor x = tenon::to(tenon::cast(tenon::ones({16, 16}), kE4M3), gpu());
   std::vector<std::thread> threads;
@@ -140,7 +140,7 @@ TEST(ScaledMatmul, SeveralThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Scales that lie on the host join the device.
+// Scales on the host are moved to the device.
 TEST(ScaledMatmul, HostNumbersAsScales) {
   const Tensor x = tenon::to(whole({16, 16}, kE4M3, 1), gpu());
   const Tensor y =

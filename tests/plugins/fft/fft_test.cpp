@@ -1,4 +1,4 @@
-// The ops of the plugin from C++, by their names; values over shapes and dtypes are tested from Python (tests/python/fft).
+// The plugin's ops from C++, by name; tests/python/fft tests values over shapes and dtypes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ TEST(Fft, TransformsThereAndBack) {
   EXPECT_LT(abs(back - x).max().item<double>(), 1e-12);
 }
 
-// Parseval: the transform keeps Σ|x|² up to the factor n, and so does its gradient.
+// Parseval: the transform preserves Σ|x|² up to the factor n, and so does its gradient.
 TEST(Fft, KeepsEnergyAndDifferentiates) {
   Tensor x = cos(arange(0, 32, 1, DType::F64));
   x.requires_grad_();

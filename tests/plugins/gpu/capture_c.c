@@ -1,5 +1,5 @@
 /* Graphs from C (tenon/capture.h): a step recorded once and replayed over other inputs, random numbers, misuse.
-   usage: capture_c DEVICE */
+ * usage: capture_c DEVICE */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void check(tn_status* status) {
   fprintf(stderr, "%.*s\n", (int)message.size, message.data);
   fail("an error");
 }
-/* The status must be an error of that code whose message has that part. */
+/* The status must be an error with that code, and its message must contain that part. */
 static void expect_error(tn_status* status, uint32_t code, const char* part) {
   char text[512] = "";
   const tn_str message = tn_status_message(status);
@@ -67,7 +67,7 @@ static void refill(tn_tensor* x, tn_device* device, float value) {
 static void replays_over_new_inputs(tn_device* device) {
   tn_tensor* x = on(device, 1);
   const tn_value both[] = {tensor(x), tensor(x)};
-  tn_tensor_release(call("mul", both, 2)); /* once as usual */
+  tn_tensor_release(call("mul", both, 2)); /* once, eagerly */
   tn_graph* graph = NULL;
   check(tn_graph_begin(device, &graph));
   tn_tensor* square = call("mul", both, 2);
@@ -84,12 +84,12 @@ static void replays_over_new_inputs(tn_device* device) {
   tn_tensor_release(square), tn_tensor_release(x);
 }
 
-/* Replays draw as the op itself would have: numbers follow each other, from the seed on. */
+/* Replays draw the numbers that the op itself would have drawn: they follow one another from the seed on. */
 static void draws_anew(tn_device* device) {
   tn_tensor* x = on(device, 0);
   tn_value args[] = {tensor(x), {TN_VALUE_FLOAT, 0, {0}}, {TN_VALUE_BOOL, 0, {0}}};
   args[1].as.f = 0.5, args[2].as.i = 1;
-  tn_tensor* ones = call("exp", args, 1); /* no zero, which dropout would not show */
+  tn_tensor* ones = call("exp", args, 1); /* no zeros, among which dropout would not show */
   args[0] = tensor(ones);
   float eager[3][N], replayed[N];
   tn_generator_seed(NULL, 11);

@@ -1,4 +1,4 @@
-// tn.capture: graphs do what eager execution does, keep their memory, and refuse what they cannot hold.
+// tn.capture: graphs do what eager execution does, keep their memory, and refuse what they cannot record.
 #include "tenon/capture.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 using namespace tenon;
 using test_vulkan::gpu;
 
-// What fn() throws.
+// The message of the error that fn() throws.
 test::Outcome outcome_of(const std::function<void()>& fn) {
   try {
     fn();
@@ -38,7 +38,7 @@ struct Net : nn::Module {
   Tensor forward(const Tensor& x) override { return b(a(x).relu()); }
 };
 
-// A step of training: forward, backward and the optimizer's.
+// A training step: forward, backward and the optimizer's step.
 struct Training {
   Net net;
   std::unique_ptr<optim::Optimizer> optimizer;
@@ -73,7 +73,7 @@ TEST(Capture, ATrainingStepGivesTheValuesOfEagerExecution) {
     eager.feed(step);
     replayed.feed(step);
     eager.step();
-    if (step == 0) {  // momentum begins with it
+    if (step == 0) {  // creates the momentum
       replayed.step();
     } else {
       if (step == 1) {
@@ -90,7 +90,7 @@ TEST(Capture, ATrainingStepGivesTheValuesOfEagerExecution) {
   }
 }
 
-// Whole steps beside eager ones: another rate, an eager step between replays, what is saved.
+// Captured steps beside eager ones: a changed rate, an eager step between replays, the saved state.
 TEST(Capture, AdamCountsInReplays) {
   Training eager, replayed;
   for (Training* each : {&eager, &replayed})
@@ -105,7 +105,7 @@ TEST(Capture, AdamCountsInReplays) {
     eager.step();
     if (step == 1)
       graph = capture(gpu(), [&] {
-        Tensor x = replayed.x;  // memory that is given back within the graph, and used again
+        Tensor x = replayed.x;  // memory that is freed within the graph and used again
         for (int i = 0; i < 4; ++i) x = x.reshape({-1}).slice(0, 0, 1) * 1.5;
         replayed.step();
       });
@@ -177,7 +177,7 @@ TEST(Capture, NothingRunsUntilTheReplay) {
 
 TEST(Capture, NumbersAndListsOfTensorsAreTheGraphsOwn) {
   std::vector<Tensor> xs;
-  for (int i = 0; i < 70; ++i) xs.push_back(ramp(i, {5}));  // more than a launch takes
+  for (int i = 0; i < 70; ++i) xs.push_back(ramp(i, {5}));  // more than one launch can take
   Tensor joined;
   {
     double factor = 3;
@@ -200,15 +200,15 @@ TEST(Capture, KeepsItsMemoryWhileItLives) {
   Graph graph = capture(gpu(), [&] {
     Tensor y = x;
     for (int i = 0; i < 8; ++i)
-      y = (y * 1.25).sin();  // memory in between comes back and is used again
+      y = (y * 1.25).sin();  // memory of intermediate results comes back and is used again
     out = y + 1;
   });
-  // Only `out` is alive; what else the graph writes must be nobody's.
+  // Only `out` is alive; everything else that the graph writes must belong to no other tensor.
   const uint64_t used = gpu().memory().used - before;
   EXPECT_TRUE(used >= 4000 && used <= 4096) << used;  // sanitizers round up less
   EXPECT_GE(graph.memory(), 2 * 4000u);
   EXPECT_LE(graph.memory(), 4 * 4096u);  // though 17 tensors were made
-  gpu().trim_memory();                   // so that others ask the device
+  gpu().trim_memory();                   // so that the next allocations ask the device
   std::vector<Tensor> others;
   for (int i = 0; i < 40; ++i) others.push_back(full({1000}, 7.0f, DType::F32, gpu()));
   graph.replay();
@@ -219,7 +219,7 @@ TEST(Capture, KeepsItsMemoryWhileItLives) {
   gpu().trim_memory();
   graph.replay();
   EXPECT_EQ(out.to_vector<float>(), first);
-  // A result may go before its graph.
+  // A result may be released before its graph.
   out = Tensor();
   others.push_back(full({1000}, 7.0f, DType::F32, gpu()));
   graph.replay();
@@ -250,7 +250,7 @@ TEST(Capture, ReplaysDrawTheNumbersOfCalls) {
     auto all = noise.to_vector<float>();
     for (const Tensor& more : {dropped, order.to(DType::F32)})
       for (const float value : more.to_vector<float>()) all.push_back(value);
-    all.push_back(uniform({1}, 0, 1, {}, gpu()).item<float>());  // between replays
+    all.push_back(uniform({1}, 0, 1, {}, gpu()).item<float>());  // eager draws between replays
     return all;
   };
   std::vector<std::vector<float>> expected;
@@ -315,7 +315,7 @@ TEST(Capture, UnreplayableOpsAreRefusedByName) {
     const test::Outcome outcome = outcome_of([&] { capture(gpu(), one.first); });
     EXPECT_EQ(outcome.code, uint32_t{TN_FAILED_PRECONDITION}) << outcome;
     EXPECT_NE(outcome.message.find(one.second), std::string::npos) << outcome;
-    // The device works on, and so does the next capture.
+    // The device keeps working, and so does the next capture.
     Tensor y;
     const Graph graph = capture(gpu(), [&] { y = x + 1; });
     graph.replay();
@@ -363,7 +363,7 @@ TEST(Capture, IndicesAreCheckedAtEachReplay) {
   EXPECT_EQ(outcome.code, uint32_t{TN_OUT_OF_RANGE}) << outcome;
   EXPECT_NE(outcome.message.find("index 99"), std::string::npos) << outcome;
   graph.replay();
-  graph.reset();  // what it found is told all the same
+  graph.reset();  // the error that it found is reported all the same
   EXPECT_EQ(outcome_of([] { gpu().synchronize(); }).code, uint32_t{TN_OUT_OF_RANGE});
   gpu().synchronize();
 }

@@ -1,2 +1,2 @@
-// A library for searches to find.
+// A library for the searches to find.
 int found_answer(void) { return 42; }

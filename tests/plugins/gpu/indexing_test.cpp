@@ -1,4 +1,4 @@
-// What indexing kernels do beyond one block, and with masks. tests/plugins/vulkan/indexing_test.cpp asks the rest.
+// Indexing kernels beyond a single block, and with masks. tests/plugins/vulkan/indexing_test.cpp covers the rest.
 #include "../vulkan/against_cpu.hpp"
 
 namespace {
@@ -19,7 +19,7 @@ Tensor mask_of(const Place& on, const Array& numbers) {
   return tenon::to(tenon::greater(reference::to_tensor(numbers, DType::F32), 3.0), on.device);
 }
 
-// More rows than a block sorts, more places than a digit counts, and places whose rows reach over many chunks.
+// More rows than a block sorts, more places than a digit counts, and places whose rows span many chunks.
 TEST(Sums, OfManyBlocks) {
   const Array x = whole_numbers({70000, 2}, 1, false), src = whole_numbers({5000, 2}, 2, false);
   std::vector<int64_t> index = draw(5000, 70000, 3);
@@ -102,7 +102,7 @@ TEST(Masks, OfNothingAndOfAll) {
                 [&](const Place& on) { return tenon::index(on(x), {mask_of(on, *flags)}); });
 }
 
-// Values, where each is first, which one each element is, and how often: of more elements than a block sorts.
+// Values, the first position of each, the value of each element, and counts, of more elements than a block sorts.
 TEST(Unique, OfManyElements) {
   Array x = whole_numbers({5000}, 20);
   for (const DType dtype : {DType::F32, DType::BF16, DType::F64, DType::I8, DType::I64}) {
@@ -117,7 +117,7 @@ TEST(Unique, OfManyElements) {
   }
 }
 
-// Indices keep their dtype on the way to the kernel.
+// Indices keep their dtype on their way to the kernel.
 TEST(Indices, OfAnyIntegerDtype) {
   const Array x = whole_numbers({9, 9}, 18);
   const Place on{gpu(), DType::F32};

@@ -1,4 +1,4 @@
-// What tests of the simulator launch with.
+// Launches kernels in tests of the simulator.
 #pragma once
 
 #include <tuple>
@@ -22,7 +22,7 @@ void run(uint32_t lanes, uint32_t blocks, uint32_t threads, const Body& body) {
   sim::run({{blocks, 1, 1}, {threads, 1, 1}, 0, lanes}, body);
 }
 
-// As launch() of launch.hpp: held to the kernel's bound.
+// Like launch() of launch.hpp, with the kernel's limit on threads.
 template <class... P, class... A>
 void run_kernel(uint32_t lanes, uint32_t threads, void (*kernel)(P...), const A&... args) {
   sim::with_kernel(kernel, std::tuple<A...>(args...), [&](uint32_t most, const auto& body) {

@@ -41,7 +41,7 @@ TEST(LoopParts, CoverALoopBeyond32Bits) {
     for (uint32_t d = 0; d < part.ndim; ++d) count *= part.shape[d];
     EXPECT_EQ(count, part.count);
     EXPECT_LE(part.count, uint32_t{INT32_MAX});
-    // Where the output begins says which elements these are, and so where the input's lie.
+    // The position of an output's part tells which elements it has, and so where the input's elements are.
     const int64_t first = part.start[0], row = first / out[0], column = first % out[0] / 2,
                   last = first % 2;
     EXPECT_EQ(part.start[1], row * in[0] + column * in[1] + last * in[2]);

@@ -1,4 +1,4 @@
-// Where a vendor's library is looked for, and what is said where it is not used.
+// Where a vendor's library is searched for, and what is logged if it is not used.
 #include "library.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class LibrarySearch : public testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  // The library under a name of the test's own: the process keeps what it has loaded.
+  // The library under a name that only this test uses, because a process keeps what it has loaded.
   LibraryAbout about() const {
     return {"Found",
             {file()},
@@ -49,7 +49,7 @@ class LibrarySearch : public testing::Test {
     fs::copy_file(FOUND_LIBRARY, root_ / folder / name);
     return root_ / folder / name;
   }
-  // What a search finds: the answer of its function, or the reason.
+  // The result of a search: the value that its function returns, or the reason.
   static std::string outcome(const LibraryAbout& about) {
     std::string reason;
     void* const library = open_library(about, reason);
@@ -113,7 +113,7 @@ TEST_F(LibrarySearch, WhatCannotBeLoadedIsTold) {
   fs::create_directories(root_ / "toolkit-1/lib");
   std::ofstream(root_ / "toolkit-1/lib" / file()) << "no library";
   EXPECT_NE(outcome(about()).find("it cannot be loaded: "), std::string::npos);
-  // A good one behind it is used.
+  // A good library further on is used.
   put("toolkit-2/lib", file());
   EXPECT_EQ(outcome(about()), "42");
 }

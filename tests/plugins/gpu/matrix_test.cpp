@@ -1,4 +1,4 @@
-// matrix.hpp on the simulator, with the shares that NVIDIA's lanes hold and AMD's: products of small matrices beside their definition.
+// matrix.hpp on the simulator, with shares as in NVIDIA's lanes and in AMD's: products of small matrices, compared with their definition.
 #include "matrix.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kPitch = kMatrix + 2;
 
-// sums = left · rightᵀ, + left · right where both are asked for; `rows`: which row of the matrix each of a lane's own rows is.
+// sums = left · rightᵀ, + left · right if both are asked for; `rows`: the row of the matrix of each of a lane's own rows.
 template <class T>
 GPU_SIZED_KERNEL(kMostLanes, products, Ptr<const float> left, Ptr<const float> right,
                  Ptr<float> sums, bool both) {
@@ -38,8 +38,9 @@ GPU_SIZED_KERNEL(kMostLanes, products, Ptr<const float> left, Ptr<const float> r
   }
   for (uint32_t e = 0; e < share(); ++e) {
     const MatrixPlace at = place_of_sum(e);
-    sums[at.row * kMatrix + at.column] =
-        at.row == place_of_own_row(own_row(e)) ? c.at[e] : -1.0f;  // what it says of rows holds
+    sums[at.row * kMatrix + at.column] = at.row == place_of_own_row(own_row(e))
+                                             ? c.at[e]
+                                             : -1.0f;  // its information about rows is right
   }
 }
 
@@ -50,7 +51,8 @@ template <class T>
 void expect_products(uint32_t lanes, bool both) {
   std::vector<float> left, right, sums(kMatrix * kMatrix, -2);
   for (uint32_t i = 0; i < kMatrix * kMatrix; ++i) {
-    left.push_back(static_cast<float>(i * 7 % 32) - 13);  // small numbers, which both types hold
+    left.push_back(static_cast<float>(i * 7 % 32) -
+                   13);  // small numbers, which both types represent exactly
     right.push_back(static_cast<float>(i * 11 % 29) - 9);
   }
   run_kernel(lanes, lanes, products<T>, all_of(std::as_const(left)), all_of(std::as_const(right)),
@@ -72,7 +74,7 @@ TEST_P(Matrices, ProductsAreThoseOfTheirDefinition) {
   }
 }
 
-// Rows of a lane are reduced over lanes side by side.
+// Rows of a lane are reduced over adjacent lanes.
 GPU_SIZED_KERNEL(kMostLanes, rows_of_lanes, Ptr<uint32_t> found) {
   for (uint32_t r = 0; r < rows_of_lane(); ++r)
     found[thread_index().x * kMostRowsOfLane + r] = place_of_own_row(r);

@@ -1,4 +1,5 @@
-// Races through the device's memory: the simulator finds each, and nothing where accesses are ordered or lie side by side.
+// Races through the device's memory: the simulator finds each of them, and reports nothing if accesses are ordered or touch different
+// bytes.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -15,7 +16,7 @@ uint32_t me() { return thread_index().x; }
 
 // ---- Races --------------------------------------------------------------------------------------------------------------
 
-GPU_KERNEL all_write_one(Words x) { x[3] = 1; }  // even where they write the same
+GPU_KERNEL all_write_one(Words x) { x[3] = 1; }  // a race even though all write the same value
 GPU_KERNEL read_next(Words x) {
   x[me()] = me();
   const uint32_t next = x[(me() + 1) % 64];
@@ -26,7 +27,7 @@ GPU_KERNEL write_what_others_read(Words x) {
   const uint32_t value = x[0];
   if (me() == 63) x[0] = value + 1;
 }
-// The reader that is kept is the writer itself.
+// The recorded reader is the writer itself.
 GPU_KERNEL write_what_many_read(Words x) {
   const uint32_t value = x[0];
   if (value == 0 && me() == 63) x[0] = x[0] + 1;
@@ -91,7 +92,7 @@ GPU_KERNEL warp_barriers_between(Words x) {
   sync_warp();
   x[me()] = other;
 }
-// The last to read may write, once the others have been waited for.
+// The last reader may write once the others have been waited for.
 GPU_KERNEL read_all_then_write(Words x) {
   uint32_t value = x[warp()];
   sync_warp();
@@ -107,7 +108,7 @@ GPU_KERNEL bytes_side_by_side(Words x) {
   ptr_cast<uint8_t>(x)[me()] = static_cast<uint8_t>(me());
   ptr_cast<uint16_t>(x + 64)[me()] = static_cast<uint16_t>(me());
 }
-// A row of vectors, the tail by elements, and then by bytes: cells become smaller as they are used.
+// A row accessed by vectors, its tail by elements, and then by bytes: the simulator's cells become smaller on demand.
 GPU_KERNEL vectors_and_a_tail(Words x) {
   if (me() < 7)
     store_vec<4>(x + 4 * me(), Vec<uint32_t, 4>{});
@@ -217,7 +218,7 @@ TEST(SimLaunches, AreOrdered) {
   }
 }
 
-// Blocks that touch more than is remembered at once: what one block does is found all the same.
+// Blocks that touch more memory than is tracked at once: the accesses of one block are still all found.
 TEST(SimLaunches, MayTouchMuchMemory) {
   constexpr uint32_t kBlocks = 40, kEach = 1 << 19;
   std::vector<uint8_t> x(uint64_t{kBlocks} * kEach);

@@ -1,4 +1,4 @@
-// The host simulator: kernels give what a GPU would, and each mistake is found, with its place.
+// The host simulator: kernels compute what a GPU would, and each mistake is found, with its place in the source.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -15,7 +15,7 @@ using sim::FaultKind;
 class Sim : public testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Warps, Sim, testing::Values(32u, 64u));
 
-// ---- What is right ------------------------------------------------------------------------------------------------------
+// ---- Correct kernels ----------------------------------------------------------------------------------------------------
 
 GPU_KERNEL block_sums(Ptr<const int64_t> x, Ptr<int64_t> sums) {
   GPU_SHARED(int64_t, parts, kMostWarps);
@@ -50,7 +50,7 @@ TEST_P(Sim, LanesVoteAndLookAround) {
   EXPECT_EQ(odd[0], GetParam() == 32 ? 0xaaaaaaaau : 0xaaaaaaaaaaaaaaaau);
   EXPECT_EQ(seen[0], 0u + 100 * 1 + 10000 * 3);
   EXPECT_EQ(seen[5], 4u + 100 * 6 + 10000 * 3);
-  const uint32_t last = GetParam() - 1;  // the ends keep their own
+  const uint32_t last = GetParam() - 1;  // the ends keep their own values
   EXPECT_EQ(seen[last], last - 1 + 100 * last + 10000 * 3);
 }
 
@@ -72,7 +72,7 @@ TEST_P(Sim, AtomicsCountEveryThread) {
   EXPECT_EQ(total[0], 1.5f * 128);
 }
 
-// A barrier makes what others wrote before it visible, again and again in one array.
+// A barrier makes what others wrote before it visible, repeatedly, in one array.
 GPU_KERNEL rotate(Ptr<uint32_t> out) {
   GPU_SHARED(uint32_t, ring, 96);
   const uint32_t me = thread_index().x, next = (me + 1) % block_size().x;
@@ -92,14 +92,14 @@ TEST(SimBlocks, BarriersOrderReadsAndWrites) {
   for (uint32_t i = 0; i < 96; ++i) EXPECT_EQ(out[i], (i + 3) % 96);
 }
 
-// ---- What is wrong: each is found -----------------------------------------------------------------------------------------
+// ---- Mistakes, each of which is found -------------------------------------------------------------------------------------
 
 GPU_KERNEL missing_barrier(Ptr<uint32_t> out) {
   GPU_SHARED(uint32_t, tile, 64);
   tile[thread_index().x] = thread_index().x;
   out[thread_index().x] = tile[(thread_index().x + 63) % 64];
 }
-// The same within a warp, which may run its threads one by one.
+// The same within a warp, whose threads may run one after the other.
 GPU_KERNEL missing_warp_barrier(Ptr<uint32_t> out) {
   GPU_SHARED(uint32_t, tile, 64);
   tile[thread_index().x] = thread_index().x;
@@ -119,7 +119,7 @@ GPU_KERNEL write_write_race(Ptr<uint32_t> out) {
   sync_threads();
   out[0] = cell[0];
 }
-// Read, then written by another without a barrier.
+// One thread reads, then another writes without a barrier.
 GPU_KERNEL read_write_race(Ptr<uint32_t> out) {
   GPU_SHARED(uint32_t, cell, 1);
   if (thread_index().x == 0) cell[0] = 7;
@@ -230,7 +230,7 @@ GPU_SIZED_KERNEL(kMost, number_sized, Ptr<T> out, T first) {
   out[thread_index().x] = first + static_cast<T>(thread_index().x);
 }
 
-// The most threads that the kernel's blocks may have are let through, one warp more is not.
+// A launch with the most threads that the kernel allows is accepted; one warp more is refused.
 template <class... P, class... A>
 void expect_bound(uint32_t most, void (*kernel)(P...), const A&... args) {
   for (const uint32_t lanes : {32u, 64u}) {
@@ -274,7 +274,7 @@ TEST(SimBlocks, GoOnAfterAFault) {
   }
 }
 
-// Where AddressSanitizer keeps frames apart from the stack, an exception makes it look for those that are over.
+// If AddressSanitizer keeps frames apart from the stack, an exception makes it look for frames that have ended.
 TEST(SimBlocks, OutliveAnExceptionOfTheirHost) {
   std::vector<uint32_t> out(64);
   for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,4 @@
-// The accuracy of special.hpp in f32, given a C library that rounds well, against the same functions in long double.
+// The accuracy of special.hpp in f32, given a C library that rounds well, compared with the same functions in long double.
 #include "special.hpp"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_P(Special, IsAccurate) {
 INSTANTIATE_TEST_SUITE_P(All, Special, testing::ValuesIn(kFunctions),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Their parts cancel, so what counts is the error beside 1.
+// Their terms cancel, so the error is measured relative to 1.
 TEST(Slopes, AreAccurateBesideOne) {
   for (int i = -60000; i <= 60000; ++i) {
     const float x = static_cast<float>(i) * 0.0007173f;  // to 43

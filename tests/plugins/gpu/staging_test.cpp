@@ -1,4 +1,4 @@
-// plugins/gpu/staging.cpp over a runtime that runs nothing before it must: what the device reads, and when the host waits for it.
+// plugins/gpu/staging.cpp over a runtime that runs work only when it must: what the device reads, and when the host waits.
 #include "staging.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// The stream that programs compute on; any other is one that copies cross over on.
+// The stream on which programs compute; every other stream carries copies.
 constexpr void* kComputing = nullptr;
 
 struct Work {
@@ -27,9 +27,9 @@ struct Moment {
 
 struct Fake {
   std::map<void*, std::deque<Work>> queues;
-  bool crossing_first = false;  // else only when the other stream waits for it
+  bool crossing_first = false;  // otherwise copies run only when the other stream waits for them
   std::vector<char> pinned, landing;
-  uint64_t memory = UINT64_MAX;  // of the device
+  uint64_t memory = UINT64_MAX;  // the device's
   uint32_t waits = 0;
   int events = 0, streams = 0;
 
@@ -111,7 +111,7 @@ void record(Event event, Stream stream) {
   auto& mark = *static_cast<Moment*>(event);
   fake.push(stream, [&mark, number = ++mark.recorded] { mark.reached = number; });
 }
-// For the record of this moment: an event may be recorded anew while streams wait for it.
+// For its state at this moment: an event may be recorded again while streams wait for it.
 void wait(Stream stream, Event event) {
   auto& mark = *static_cast<Moment*>(event);
   fake.push(
@@ -136,7 +136,7 @@ namespace {
 
 using tenon::gpu::Staging;
 
-// With the streams running one before the other, or the other way round.
+// Runs one stream before the other, or the other way round.
 class StagingInOrder : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -181,7 +181,7 @@ TEST_P(StagingInOrder, LargeCopiesWaitForTheirOwnPieces) {
   }
 }
 
-// Odd sizes go round several times; no stretch that is still read is written.
+// Odd sizes go around the ring several times; no stretch that is still being read is written.
 TEST_P(StagingInOrder, NothingIsWrittenBeforeItWasRead) {
   Staging staging(0);
   std::vector<std::pair<std::vector<char>, std::vector<char>>> copies;
@@ -196,7 +196,7 @@ TEST_P(StagingInOrder, NothingIsWrittenBeforeItWasRead) {
   for (size_t i = 0; i < copies.size(); ++i) EXPECT_EQ(copies[i].first, copies[i].second) << i;
 }
 
-// What the stream computes meanwhile may read and write the target.
+// Work that the stream does meanwhile may read and write the target.
 TEST(Staging, LongCopiesCrossWhileTheStreamComputes) {
   fake = {};
   Staging staging(0);

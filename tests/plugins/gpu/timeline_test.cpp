@@ -1,4 +1,4 @@
-// Device times without a device: events over a runtime whose progress the test decides.
+// Device times without a device: events over a runtime whose progress the test controls.
 #include "timeline.hpp"
 
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@ extern rt::Stream captured;
 namespace {
 
 struct Recorded {
-  double at = 0;  // of the device's clock
+  double at = 0;  // on the device's clock
 };
 
-// What is enqueued takes a second of the stream's time, and is done when the device is let run.
+// Enqueued work takes one second of the stream's time, and completes when the test lets the device run.
 struct Fake {
   double enqueued = 0, done = 0;
   uint32_t events = 0, waits = 0;
@@ -33,7 +33,7 @@ struct Told {
   uint64_t bytes;
 };
 
-// A call on (2, 3) f32, whose rows are one and the same, with a result of two.
+// A call on (2, 3) f32, whose rows share their memory, with a result of two elements.
 struct Call {
   int64_t shape[2] = {2, 3}, repeated[2] = {0, 1}, apart[1] = {1};
   tn_view x = {}, y = {};
@@ -108,7 +108,7 @@ TEST_F(Timeline, LaunchesAreToldEach) {
     launch();
     launch();
   }
-  fake.enqueued += 10;  // of nobody
+  fake.enqueued += 10;  // belongs to no call
   {
     const Timed copy(0, nullptr, "copy in");
     fake.enqueued += 3;
@@ -119,7 +119,7 @@ TEST_F(Timeline, LaunchesAreToldEach) {
   EXPECT_EQ(told[0].op, "sum");
   EXPECT_EQ(told[0].what, "reduce");
   EXPECT_EQ(told[0].tag, 7u);
-  EXPECT_EQ(told[0].bytes, 3u * 4 + 2u * 4);  // each element once, told once
+  EXPECT_EQ(told[0].bytes, 3u * 4 + 2u * 4);  // each element is counted once
   EXPECT_EQ(told[1].bytes, 0u);
   EXPECT_EQ(told[1].start, told[0].end);
   EXPECT_EQ(told[1].end - told[0].start, 2);
@@ -190,7 +190,7 @@ TEST_F(Timeline, AWaitIsReportedOnce) {
     launch();
   }
   wait_for(0, nullptr);
-  wait_for(0, nullptr);  // for nothing
+  wait_for(0, nullptr);  // waits for nothing
   EXPECT_EQ(fake.waits, 2u);
   const std::vector<Told> told = stop();
   EXPECT_EQ(std::count_if(told.begin(), told.end(),
@@ -205,7 +205,7 @@ TEST_F(Timeline, CallsThatWaitAreReported) {
       const Timed call(0, nullptr, "binary");
       launch();
     }
-    const MaybeWait here(0);  // as cudaFree
+    const MaybeWait here(0);  // like cudaFree
     if (waits) fake.done = fake.enqueued;
   }
   { const MaybeWait idle(0); }

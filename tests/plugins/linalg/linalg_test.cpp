@@ -1,4 +1,4 @@
-// The ops of the plugin from C++, by their names; values over shapes and dtypes are tested from Python (tests/python/linalg).
+// The plugin's ops from C++, by name; tests/python/linalg tests values over shapes and dtypes.
 #include <gtest/gtest.h>
 
 #include <tenon/tenon.hpp>

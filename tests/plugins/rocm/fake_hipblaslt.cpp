@@ -1,4 +1,4 @@
-// A stand-in for libhipblaslt on the host: the functions of hipblaslt_functions.def, after AMD's hipBLASLt documentation, by plain
+// A stand-in for libhipblaslt on the host: the functions of hipblaslt_functions.def, written after AMD's hipBLASLt documentation, as plain
 // loops in double precision. It shows what the plugin asks the library for, without a GPU.
 #include <cstring>
 
@@ -44,7 +44,7 @@ struct Preference {
   uint32_t alignment() const { return 1; }
 };
 
-// Nothing beyond what both have.
+// No attributes beyond those that both libraries have.
 struct Extra {
   Status set(hipblasLtMatmulDescAttributes_t, const void*, size_t) {
     return HIPBLAS_STATUS_NOT_SUPPORTED;

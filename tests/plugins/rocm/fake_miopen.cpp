@@ -1,6 +1,6 @@
-// A stand-in for libMIOpen on the host: the functions of miopen_functions.def, after AMD's MIOpen documentation, by plain loops in
-// double precision. It shows what the plugin asks the library for, without a GPU; what the real one would refuse is an error that the
-// plugin does not take for "no way to compute this".
+// A stand-in for libMIOpen on the host: the functions of miopen_functions.def, written after AMD's MIOpen documentation, as plain loops in
+// double precision. It shows what the plugin asks the library for, without a GPU. What the real library would refuse is an error here, and
+// one that the plugin does not take for "no way to compute this".
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -29,7 +29,7 @@ struct miopenTensorDescriptor {
     if (type == miopenHalf) return fake_blas::Element::kHalf;
     return type == miopenBFloat16 ? fake_blas::Element::kBFloat : fake_blas::Element::kFloat;
   }
-  // Of the last three dimensions; the first is 1 where there are two.
+  // Of the last three dimensions; the first is 1 if there are only two.
   Three spatial() const { return {ndim == 5 ? sizes[2] : 1, sizes[ndim - 2], sizes[ndim - 1]}; }
   int64_t place(int64_t n, int64_t c, const Three& at) const {
     const int64_t plane = ndim == 5 ? at[0] * strides[2] : 0;
@@ -72,7 +72,7 @@ struct Problem {
   }
 };
 
-// fn(place in x, in w, in y) for each product of the convolution.
+// Calls fn(position in x, in w, in y) for each product of the convolution.
 template <class Fn>
 void for_each_product(const Problem& p, const Fn& fn) {
   const int64_t channels = p.w->sizes[1], filters = p.w->sizes[0] / p.conv->groups;
@@ -96,7 +96,7 @@ miopenStatus_t solutions_of(const Problem& p, size_t most, size_t* count,
                             miopenConvSolution_t* solutions) {
   *count = 0;
   if (!p.fits() || most < 2) return miopenStatusInternalError;
-  // What it has no way for, said in both ways, to show who computes it then.
+  // Convolutions that it cannot compute, reported in both possible ways, to see who computes them instead.
   if (p.conv->groups > 4) return miopenStatusUnsupportedOp;
   if (p.conv->dilation[1] != p.conv->dilation[2]) return miopenStatusSuccess;
   solutions[0] = {0.5f, kTooMuch, kSolution + 1, 0};
@@ -212,7 +212,7 @@ miopenStatus_t miopenDestroyConvolutionDescriptor(miopenConvolutionDescriptor_t 
   return miopenStatusSuccess;
 }
 
-// Each pass says which of x, w and y its operands and its result are.
+// For each pass, which of x, w and y are its operands and which is its result.
 #define PASS(Pass, A, B, Result)                                                                \
   static Problem problem_of_##Pass(miopenTensorDescriptor_t a, miopenTensorDescriptor_t b,      \
                                    miopenConvolutionDescriptor_t conv,                          \

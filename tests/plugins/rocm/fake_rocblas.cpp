@@ -1,6 +1,6 @@
-// A stand-in for librocblas on the host: the functions of rocblas_functions.def, after AMD's rocBLAS documentation, by plain loops
-// in double precision. It shows what the plugin asks the library for, without a GPU; it refuses what the real one would refuse,
-// and what the plugin means not to ask.
+// A stand-in for librocblas on the host: the functions of rocblas_functions.def, written after AMD's rocBLAS documentation, as plain loops
+// in double precision. It shows what the plugin asks the library for, without a GPU. It refuses what the real library would refuse, and
+// what the plugin should never ask for.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include "rocblas_abi.hpp"
 
 struct _rocblas_handle {
-  bool has_stream = false;  // which one, the simulator does not say
+  bool has_stream = false;  // the simulator does not say which one
   void* workspace = nullptr;
   size_t bytes = 0;
   bool atomics = true;
@@ -36,7 +36,7 @@ bool element_of(rocblas_datatype type, fake_blas::Element& element) {
   return false;
 }
 
-// A handle is for one thread at a time.
+// Only one thread at a time may use a handle.
 class Busy {
  public:
   explicit Busy(rocblas_handle handle) : handle_(handle), alone_(!handle->busy.exchange(true)) {}
@@ -50,7 +50,7 @@ class Busy {
   bool alone_;
 };
 
-// Launches of the real one fail, or drop what lies beyond the grid.
+// The real library's launches fail, or drop what is beyond the grid.
 constexpr rocblas_int kMostBlocks = 65535, kLeastOfBlock = 16;
 
 }  // namespace
@@ -101,7 +101,7 @@ rocblas_status rocblas_gemm_strided_batched_ex(
     rocblas_datatype compute, rocblas_gemm_algo algorithm, int32_t solution, uint32_t flags) {
   const Busy busy(handle);
   if (!busy.alone() || !handle->has_stream || handle->atomics) return rocblas_status_internal_error;
-  // Memory of its own would be shared by streams.
+  // A workspace of the handle's own would be shared by streams.
   if (handle->workspace == nullptr || handle->bytes == 0) return rocblas_status_memory_error;
   if (algorithm != rocblas_gemm_algo_standard || solution != 0 || flags != rocblas_gemm_flags_none)
     return rocblas_status_invalid_value;
@@ -130,7 +130,7 @@ rocblas_status rocblas_gemm_strided_batched_ex(
                       copies, [&](int64_t copy, int64_t row, int64_t column, double sum) {
                         const int64_t place = copy * d_step + column * int64_t{d_pitch} + row;
                         sum *= by;
-                        // Without it, what lies there is not looked at: it may be NaN.
+                        // Without beta the old contents are not read: they may be NaN.
                         if (keep != 0) sum += keep * fake_blas::load(c, element, place);
                         fake_blas::store(d, element, place, sum);
                       });

@@ -1,4 +1,4 @@
-// A stand-in for ROCTX that writes down what it is told.
+// A stand-in for ROCTX that writes down its calls.
 #include <string>
 
 namespace {

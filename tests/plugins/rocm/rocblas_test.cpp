@@ -1,5 +1,5 @@
-// Which products the plugin leaves to its own kernels: those that rocBLAS, with its sizes of 32 bits, cannot be asked for. Only
-// views' sizes and strides are looked at, so there is no memory behind them.
+// Which products the plugin leaves to its own kernels: those that do not fit rocBLAS's 32-bit sizes. Only the views' sizes and strides
+// matter, so there is no memory behind them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ struct View {
   tn_view view{};
 };
 
-// x·y of (m, k) and (k, n) with the strides given.
+// x·y for (m, k) and (k, n) with the given strides.
 bool takes(const View& x, const View& y) {
   const int64_t m = x.shape[0], n = y.shape[1];
   const View out({m, n}, {n, 1});
@@ -72,7 +72,7 @@ TEST(Rocblas, LeavesSizesBeyond32Bits) {
   EXPECT_TRUE(takes(View({2, kMost}, {kMost, 1}), View({kMost, 2}, {2, 1})));
   EXPECT_FALSE(takes(View({2, kBeyond}, {kBeyond, 1}), View({kBeyond, 2}, {2, 1})));
   EXPECT_FALSE(takes(View({2, 64}, {64, 1}), View({64, kBeyond}, {kBeyond, 1})));
-  // Rows are taken in parts.
+  // Rows are computed in parts.
   EXPECT_TRUE(takes(View({kBeyond, 64}, {64, 1}), View({64, 2}, {2, 1})));
 }
 

@@ -1,5 +1,5 @@
-// Ranges reach ROCTX where it is loaded or asked for, and nothing is opened elsewhere. Each case has a process of its own, as the
-// library is looked for once; the stand-in has the first name that is tried.
+// Ranges reach ROCTX if it is loaded or asked for; otherwise no library is opened. Each case has a process of its own, because the library
+// is searched for once; the stand-in has the first name that is tried.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string told() {
 TEST(Roctx, IsNotOpenedUnasked) {
   ranges();
   EXPECT_EQ(told(), "not loaded");
-  // It is there: it could have been opened.
+  // The library is there, so it could have been opened.
   ASSERT_NE(dlopen(kLibrary, RTLD_LAZY), nullptr) << dlerror();
   ranges();
   EXPECT_EQ(told(), "");

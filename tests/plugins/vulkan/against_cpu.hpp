@@ -10,7 +10,7 @@ using reference::Array;
 using reference::Shape;
 using tenon::DType;
 
-// Where a call's operands are made, and of what.
+// Where a call's operands are made, and of which dtype.
 struct Place {
   tenon::Device device;
   DType dtype;
@@ -22,7 +22,7 @@ struct Place {
   }
 };
 
-// Inside it nothing may fall back to the host unseen.
+// Inside this scope nothing may fall back to the host unnoticed.
 class NoFallback {
  public:
   NoFallback() : before_(tn_fallback_get()) { tn_fallback_set(TN_FALLBACK_DENY); }
@@ -32,7 +32,8 @@ class NoFallback {
   uint32_t before_;
 };
 
-// call(place) on the device, and on the CPU in f64 (integers: in their own dtype). `factor`: of the dtype's usual tolerance.
+// Compares call(place) on the device with the CPU in f64 (for integers, in their own dtype). `factor` multiplies the dtype's usual
+// tolerance.
 template <class Call>
 void expect_same(DType dtype, const std::string& what, Call&& call, double factor = 1) {
   Tensor got;

@@ -1,4 +1,4 @@
-// The pipeline cache's file: what is written comes back, and nothing else does.
+// The file of the pipeline cache: it returns what was written, and nothing else.
 #include "cache_file.hpp"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST_F(CacheFileTest, LinksAreNotFollowed) {
   fs::rename(path(), kept);
   fs::create_symlink(kept, path());
   EXPECT_EQ(file().read(), "");
-  file().write("new");  // replaces the link, not what it leads to
+  file().write("new");  // replaces the link, not its target
   EXPECT_EQ(file().read(), "new");
   EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path())));
   fs::rename(folder_, home_ / "moved");

@@ -1,4 +1,4 @@
-// Convolution and its gradients where the suite's shapes do not reach: several tiles, split sums, remainders of strides.
+// Convolution and its gradients at shapes that the suite does not reach: several tiles, split sums, remainders of strides.
 #include "against_cpu.hpp"
 
 namespace {
@@ -77,7 +77,7 @@ TEST(Conv, OtherDtypes) {
   for (const DType dtype : {DType::F16, DType::I64}) check(cases()[3], dtype);
 }
 
-// What is summed in parts does not depend on the order in which they are done.
+// A sum in parts does not depend on the order in which the parts are computed.
 TEST(Conv, GradientOfTheWeightIsTheSameEveryTime) {
   const Case& c = cases()[9];
   const Place on{gpu(), DType::F32};

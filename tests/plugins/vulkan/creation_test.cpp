@@ -1,4 +1,4 @@
-// Random numbers that are the CPU's to the bit, ranges and norms over lists: what the suite's samples are too short for.
+// Random numbers that equal the CPU's bit for bit, ranges, and norms over lists, at sizes beyond the suite's samples.
 #include "../cpu/ops.hpp"
 #include "device.hpp"
 
@@ -14,7 +14,7 @@ std::vector<double> doubles(const Tensor& x) {
 
 const DType kFloats[] = {DType::F32, DType::F16, DType::BF16, DType::F64};
 
-// On the CPU and on the device, from the same state of a generator.
+// On the CPU and on the device, from the same generator state.
 template <class Make>
 void expect_same_draws(Make make, const char* what) {
   for (const uint64_t offset : {uint64_t{0}, uint64_t{0xfffffff0u}}) {
@@ -95,7 +95,7 @@ TEST(Creation, RangesAreTheCpus) {
   EXPECT_EQ(doubles(tenon::full({1001}, 0.1, DType::F64, gpu())), std::vector<double>(1001, 0.1));
 }
 
-// Many workgroups a tensor, and many tensors.
+// Many workgroups for each tensor, and many tensors.
 TEST(Lists, NormAndScale) {
   std::vector<Tensor> host, device;
   for (const int64_t n : {1, 4096, 4097, 1200000, 0, 33}) {
@@ -112,7 +112,7 @@ TEST(Lists, NormAndScale) {
     EXPECT_EQ(doubles(device[k]), doubles(tenon::mul(host[k], 0.25))) << k;
 }
 
-// More tensors than a launch takes, of two dtypes, some of them off the boundary of vectors.
+// More tensors than one launch takes, of two dtypes, some of them not aligned to vectors.
 TEST(Lists, StepsOfManyTensors) {
   const auto lists_on = [](const tenon::Device& device) {
     std::vector<std::vector<Tensor>> lists(5);  // parameters, gradients, three states

@@ -1,5 +1,5 @@
-// The device under test, and tensors on it. What comes back with to_vector() is copied to the host. TENON_TEST_DEVICE names
-// another device for tests that ask nothing of Vulkan's own.
+// The device under test, and tensors on it. to_vector() copies to the host. TENON_TEST_DEVICE selects another device for tests that need
+// nothing specific to Vulkan.
 #pragma once
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ inline const tenon::Device& gpu() {
   static const tenon::Device device(named != nullptr ? named : "vulkan:0");
   return device;
 }
-// Threads of the simulator take turns, and each access is checked: what takes a GPU a moment takes it minutes.
+// The simulator's threads take turns, and it checks each access: what takes a GPU a moment takes the simulator minutes.
 inline bool is_simulated() {
   const char* const named = std::getenv("TENON_TEST_DEVICE");
   return named != nullptr && std::string_view(named).starts_with("gpusim");

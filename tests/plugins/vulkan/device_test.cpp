@@ -18,14 +18,14 @@ std::vector<float> counting(size_t n) {
 }
 
 TEST(Vulkan, LargeTensorsPassThroughTheRings) {
-  const int64_t n = (int64_t{40} << 20) / 4 + 3;  // 40 MB: both rings go round several times
+  const int64_t n = (int64_t{40} << 20) / 4 + 3;  // 40 MB: both rings go around several times
   const auto values = counting(static_cast<size_t>(n));
   const Tensor there = to_gpu(from(values, {n}));
   EXPECT_EQ(there.to_vector<float>(), values);
   EXPECT_EQ((there + there).to_vector<float>()[static_cast<size_t>(n - 1)], 2 * values.back());
 }
 
-// Each op reads what the one before wrote: a missing barrier would show.
+// Each op reads what the one before it wrote, so a missing barrier would show.
 TEST(Vulkan, ChainsOfOpsSeeEachOthersResults) {
   Tensor x = to_gpu(tenon::full({1000}, 1.0));
   for (int i = 0; i < 1000; ++i) x = x + 1.0;  // several batches

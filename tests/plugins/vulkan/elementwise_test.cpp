@@ -1,5 +1,5 @@
-// What the suite's samples miss of the elementwise shaders: long operands with rests and odd beginnings, the edges of two-operand
-// functions, comparisons of subnormal numbers and NaN, conversions at the ends of ranges. The CPU's results are the reference.
+// What the suite's samples do not cover of the elementwise shaders: long operands with tails and unaligned beginnings, the edges of
+// two-operand functions, comparisons of subnormal numbers and NaN, conversions at the ends of ranges. The CPU's results are the reference.
 #include <algorithm>
 
 #include "../cpu/ops.hpp"
@@ -32,7 +32,7 @@ const Function2 kFunctions2[] = {{"div", divide, 0.51},         {"pow", std::pow
 
 class Functions2 : public testing::TestWithParam<Function2> {};
 
-// Normal numbers: a device may take others for zeros.
+// Normal numbers only, because a device may flush subnormal ones to zero.
 std::vector<float> normal_edges() {
   std::vector<float> values;
   for (const float v : edges())
@@ -87,7 +87,7 @@ TEST(Floats, AreComparedAndDividedAsOnTheCpu) {
     }
 }
 
-// Bits decide, so a device that takes subnormal numbers for zeros compares them all the same.
+// The bits decide, so even a device that flushes subnormal numbers to zero compares them correctly.
 TEST(Floats, OfSubnormalSizeKeepTheirOrder) {
   const std::vector<float> values = {0.0f, -0.0f, 1e-40f, -1e-40f, 2e-40f, 1e-45f, 1.2e-38f};
   const Tensor x = tenon::tensor(values, {7, 1}), y = tenon::tensor(values, {1, 7});
@@ -97,7 +97,7 @@ TEST(Floats, OfSubnormalSizeKeepTheirOrder) {
     expect_same(unary(name, to_gpu(x)), unary(name, x), name);
 }
 
-// Lengths around a multiple of four, beginnings off the boundary, one operand or the other a single value.
+// Lengths around a multiple of four, unaligned beginnings, one operand or the other a single value.
 TEST(Layouts, OfAnyLengthAndBeginning) {
   const Tensor all = tenon::uniform({40000}, -2, 2, {}, {}, tenon::Generator(3));
   for (const DType dtype :
@@ -123,7 +123,7 @@ TEST(Layouts, OfAnyLengthAndBeginning) {
   }
 }
 
-// Rows by fours although the operands are no single stretch: a row or a column that is repeated, a part of each row.
+// Rows in groups of four although the operands are not contiguous: a repeated row or column, a part of each row.
 TEST(Layouts, OfRowsThatRepeat) {
   const Tensor x = tenon::uniform({37, 64}, -2, 2, {}, {}, tenon::Generator(4));
   for (const DType dtype : {DType::F32, DType::BF16, DType::F64, DType::U8}) {
@@ -147,7 +147,7 @@ TEST(Layouts, OfRowsThatRepeat) {
   }
 }
 
-// Dimensions in another order, by blocks of 4 x 4 or, where a size is no multiple of four or a row begins elsewhere, one by one.
+// Permuted dimensions, in blocks of 4 × 4, or element by element if a size is not a multiple of four or a row is not aligned.
 TEST(Layouts, OfTransposedBlocks) {
   const Tensor all = tenon::uniform({36 * 132 * 4}, -2, 2, {}, {}, tenon::Generator(5));
   for (const DType dtype : {DType::F32, DType::BF16, DType::F64, DType::I8})
@@ -174,7 +174,7 @@ TEST(Layouts, OfTransposedBlocks) {
     }
 }
 
-// More workgroups than a dispatch may have: invocations stride.
+// More workgroups than a dispatch may have, so each invocation takes several elements.
 TEST(Layouts, BeyondTheMostWorkgroups) {
   const int64_t n = 65535 * 256 + 777;
   const Tensor x = to_gpu(tenon::arange(0, n, 1, DType::I32));

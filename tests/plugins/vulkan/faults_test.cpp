@@ -1,4 +1,4 @@
-// Failures made on purpose (TENON_VULKAN_FAULT), each case in a process of its own: a typed error, and the host goes on.
+// Injected failures (TENON_VULKAN_FAULT), each case in a process of its own: the result is a typed error, and the host goes on.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace test_vulkan;
 
-// Works on the device until it fails; the error, or an empty one.
+// Works on the device until it fails. Returns the error, or an empty one.
 tenon::Error first_error() {
   try {
     for (int i = 0; i < 20; ++i) {
@@ -27,7 +27,7 @@ tenon::Error first_error() {
 void expect_lost(const tenon::Error& error, const std::string& why) {
   EXPECT_EQ(error.code(), TN_DEVICE_LOST) << error.what();
   EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
-  // It stays so, at once, and the host computes.
+  // Later calls fail at once, and the host keeps computing.
   EXPECT_EQ(first_error().code(), TN_DEVICE_LOST);
   EXPECT_EQ((tenon::full({2}, 1.0) + 1.0).to_vector<float>(), (std::vector<float>{2, 2}));
 }
@@ -36,14 +36,14 @@ TEST(Lost, IsATypedErrorAndTheHostGoesOn) { expect_lost(first_error(), "was lost
 
 TEST(Hang, IsFoundByTheClock) { expect_lost(first_error(), "did not finish within 1 s"); }
 
-// The n-th block of the driver fails: the allocator asks again once, so the work may succeed; what fails is out of memory.
+// The driver's n-th block fails. The allocator retries once, so the work may succeed; if it fails, it is out of memory.
 TEST(Memory, IsTypedAndTheDeviceGoesOn) {
   const tenon::Error error = first_error();
   EXPECT_TRUE(error.code() == TN_OK || error.code() == TN_OUT_OF_MEMORY) << error.what();
   EXPECT_EQ(first_error().code(), TN_OK);
 }
 
-// The device hangs soon after training has begun. Steps that waited for it, in whatever corner, would fail at once.
+// The device hangs soon after training has begun. Every later wait, wherever it is, must fail at once.
 TEST(Step, WaitsForNothing) {
   tenon::nn::Linear net(16, 4);
   net.to(gpu());

@@ -1,4 +1,4 @@
-// Indexing: what meets in one place, indices out of range, and that results never depend on the order of invocations.
+// Indexing: several elements for one place, indices out of range, and results that never depend on the order of invocations.
 #include "against_cpu.hpp"
 
 namespace {
@@ -21,7 +21,7 @@ std::vector<int64_t> draw(size_t count, int64_t bound, uint32_t seed) {
 constexpr DType kDtypes[] = {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I32,
                              DType::I64, DType::U32, DType::U8,   DType::I16};
 
-// Of equal indices the last wins, as on the CPU.
+// Of equal indices the last one wins, as on the CPU.
 TEST(Indexing, ScatterKeepsTheLast) {
   const Array x = whole_numbers({7, 900}, 1), src = whole_numbers({7, 3000}, 2);
   const auto index = draw(7 * 3000, 900, 3);
@@ -61,7 +61,7 @@ TEST(Indexing, SumsOfManyThatMeet) {
   }
 }
 
-// The halves are summed in f32 and rounded once.
+// Halves are summed in f32 and rounded once.
 TEST(Indexing, HalvesAreRoundedOnce) {
   const std::vector<int64_t> zeros(3000, 0);
   const Place on{gpu(), DType::F16};
@@ -138,7 +138,7 @@ TEST(Indexing, SeveralTensors) {
   }
 }
 
-// One value by a mask needs no count of what is set.
+// Assigning one value through a mask needs no count of its set elements.
 TEST(Indexing, OneValueByAMask) {
   const Array x = whole_numbers({3, 40, 5, 2}, 28), bits = whole_numbers({40, 5}, 29, false);
   for (const DType dtype : {DType::F32, DType::F16, DType::F64, DType::I32, DType::I64})
@@ -156,7 +156,7 @@ TEST(Indexing, OneValueByAMask) {
   });
 }
 
-// Elements that share a place: the last one stays.
+// Elements that share a place: the last one wins.
 TEST(Indexing, StridedPlacesThatMeet) {
   const Array x = whole_numbers({31}, 22), src = whole_numbers({8, 6}, 23);
   for (const DType dtype : kDtypes)
@@ -165,7 +165,7 @@ TEST(Indexing, StridedPlacesThatMeet) {
     });
 }
 
-// ---- Indices out of range become errors where the stream is waited for, with the op's name
+// ---- Indices out of range become errors when the stream is waited for, with the op's name
 
 TEST(OutOfRange, NamesOpIndexAndSize) {
   const Place on{gpu(), DType::F32};
@@ -201,7 +201,7 @@ TEST(OutOfRange, BeyondThirtyTwoBits) {
   }
 }
 
-// It is told once; what comes after works, and what is not pointed at is not touched.
+// It is reported once; later work succeeds, and elements that no index names stay as they are.
 TEST(OutOfRange, IsToldOnce) {
   const Place on{gpu(), DType::F32};
   const Tensor x = on(whole_numbers({6}, 27));

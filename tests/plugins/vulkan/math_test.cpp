@@ -1,4 +1,4 @@
-// The accuracy of the shaders' elementary functions against the C library in f64, over their domains and at the edges.
+// The accuracy of the shaders' elementary functions, compared with the C library in f64, over their domains and at the edges.
 #include "../cpu/ops.hpp"
 #include "device.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 struct Function {
   const char* name;
   double (*exact)(double);
-  double low, high;  // where it is sampled
+  double low, high;  // where samples are taken
   double bound;      // ulps of f32
 };
 
@@ -39,7 +39,7 @@ std::vector<float> on_gpu(const char* name, const std::vector<float>& x) {
   return unary(name, to_gpu(tenon::tensor(x))).to_vector<float>();
 }
 
-// A device may take subnormal numbers for zeros of the same sign.
+// A device may flush subnormal numbers to zeros of the same sign.
 double error_of(float got, double wanted) {
   if (got == 0 && std::abs(wanted) < static_cast<double>(std::numeric_limits<float>::min()))
     return 0;

@@ -1,4 +1,4 @@
-// matmul and linear where the suite's shapes do not reach: across the edges of tiles, split sums, thin operands, many workgroups.
+// matmul and linear at shapes that the suite does not reach: across the edges of tiles, split sums, thin operands, many workgroups.
 #include "against_cpu.hpp"
 
 namespace {
@@ -36,14 +36,14 @@ TEST(Matmul, EveryDtype) {
   }
 }
 
-// Enough tiles that the largest are taken.
+// Enough tiles for the largest tile size to be chosen.
 TEST(Matmul, LargeTiles) {
   check(DType::F32, {1, 2100, 3}, {1, 3, 2050});
   check(DType::F16, {4, 1030, 9}, {4, 9, 1025});
   check(DType::F64, {2, 1030, 3}, {2, 3, 600});
 }
 
-// Few results of long sums: parts are added up.
+// Few results with long sums: the sums are computed in parts.
 TEST(Matmul, SplitSums) {
   for (const DType dtype : {DType::F32, DType::F16, DType::F64, DType::I64}) {
     const Array a = fractions({40, 5003}, 3), b = fractions({5003, 36}, 4);
@@ -72,7 +72,7 @@ TEST(Matmul, ThinOperands) {
   }
 }
 
-// Four elements are read at once where all begin on a boundary; else one by one.
+// Four elements are read at once if everything is aligned, otherwise one by one.
 TEST(Matmul, ThinOperandsInQuads) {
   for (const DType dtype : {DType::F32, DType::F16, DType::F64, DType::U8}) {
     check(dtype, {3, 128}, {128, 256});
@@ -118,7 +118,7 @@ TEST(Linear, BiasAndActivationOnEveryPath) {
   for (const std::string activation :
        {"none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"})
     for (const DType dtype : {DType::F32, DType::F64})
-      // By tiles, with few rows, with split sums.
+      // With tiles, with few rows, with split sums.
       for (const Shape& s : {Shape{70, 33, 65}, Shape{2, 100, 40}, Shape{36, 5000, 34}}) {
         const Array x = fractions({s[0], s[1]}, 9), w = fractions({s[2], s[1]}, 10),
                     b = fractions({s[2]}, 11);

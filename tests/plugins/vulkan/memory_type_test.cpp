@@ -1,4 +1,4 @@
-// Which type of memory buffers are put into.
+// Which memory type buffers are allocated from.
 #include "memory_type.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(MemoryType, TakesTheFirstThatQualifies) {
   EXPECT_EQ(choose_type(memory, kReadBackMemory, ~0U), 3U);
 }
 
-// A device's first types may be for images only.
+// A device's first memory types may be for images only.
 TEST(MemoryType, OnlyTypesForBuffers) {
   const auto memory = with({kLocal, kLocal, kLocal | kVisible});
   EXPECT_EQ(choose_type(memory, kDeviceMemory, 0b110), 1U);

@@ -1,4 +1,4 @@
-// Reductions and what runs along rows, at sizes that cross workgroups, chunks and passes, against sums in double precision.
+// Reductions and ops along rows, at sizes that span workgroups, chunks and passes, compared with sums in double precision.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -13,12 +13,12 @@ using test_vulkan::to_gpu;
 
 namespace {
 
-// Nothing runs on the host unseen.
+// Nothing may run on the host unnoticed.
 const bool kDenied = (tn_fallback_set(TN_FALLBACK_DENY), true);
 
 using V = std::vector<float>;
 
-// A hash of the position: rounding errors do not repeat.
+// A hash of the position, so that rounding errors do not repeat.
 V values(int64_t n, float scale = 1) {
   V v(static_cast<size_t>(n));
   for (uint32_t i = 0; i < v.size(); ++i)
@@ -119,7 +119,7 @@ TEST_P(Fold, Extremum) {
 }
 
 TEST_P(Fold, Moments) {
-  // A mean that is large beside the spread costs no accuracy.
+  // A mean that is large compared with the spread costs no accuracy.
   const Tensor shifted = device + 1000.0;
   const V y = shifted.to_vector<float>();
   const Layout& l = GetParam();
@@ -227,7 +227,7 @@ TEST(Reduce, OddStrides) {
   }
 }
 
-// Of equal elements the first is reported, wherever they lie; NaN wins.
+// Of equal elements the first is reported, wherever they are; NaN wins.
 TEST(Reduce, TiesAndNan) {
   V v(1 << 20, 1.0f);
   v[70007] = v[70008] = v[900000] = 2.0f;
@@ -240,7 +240,7 @@ TEST(Reduce, TiesAndNan) {
   EXPECT_TRUE(std::isnan(tenon::max(to_gpu(tenon::tensor(v, {1 << 20}))).to_vector<float>()[0]));
 }
 
-// Squares and powers that f32 cannot hold.
+// Squares and powers that f32 cannot represent.
 TEST(Reduce, NormsNearTheEdges) {
   for (const double scale : {1e25, 1e-25, 1.0}) {
     const Tensor x =

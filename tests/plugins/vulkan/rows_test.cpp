@@ -1,4 +1,4 @@
-// Scans, normalisations, losses and sorting, at sizes that cross workgroups, chunks and passes, against the CPU in f64.
+// Scans, normalisations, losses and sorting, at sizes that span workgroups, chunks and passes, compared with the CPU in f64.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -13,12 +13,12 @@ using test_vulkan::to_gpu;
 
 namespace {
 
-// Nothing runs on the host unseen.
+// Nothing may run on the host unnoticed.
 const bool kDenied = (tn_fallback_set(TN_FALLBACK_DENY), true);
 
 using Shape = std::vector<int64_t>;
 
-// A hash of the position: rounding errors do not repeat. `levels` different values.
+// A hash of the position with `levels` different values, so that rounding errors do not repeat.
 Tensor values(const Shape& shape, uint32_t seed, uint32_t levels = 1u << 24) {
   const int64_t n = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   std::vector<float> v(static_cast<size_t>(n));
@@ -54,7 +54,7 @@ TEST_P(Rows, Scan) {
 
 TEST_P(Rows, LayerNorm) {
   const Shape shape = GetParam(), inner = {shape[1]};
-  // The mean of a few elements far from 0 says little about how far they lie apart.
+  // The mean of a few elements far from 0 says little about their spread.
   const Tensor x = values(shape, 2) + (shape[1] < 100 ? 0.0 : 3.0), g = values(shape, 3),
                weight = values(inner, 4), bias = values(inner, 5);
   const auto wanted = tenon::layer_norm(exact(x), inner, exact(weight), exact(bias));
@@ -83,7 +83,7 @@ TEST_P(Rows, LayerNorm) {
 TEST_P(Rows, Sort) {
   if (test_vulkan::is_simulated() && GetParam()[0] * GetParam()[1] > 40000 && GetParam()[1] > 3)
     GTEST_SKIP() << "the simulator sorts so many for minutes";
-  // Few different values: ties are many and keep their order.
+  // Few different values, so there are many ties, which must keep their order.
   const bool large = GetParam()[1] > 1 << 20;  // once is enough
   for (const uint32_t levels : {1u << 24, 50u}) {
     if (large && levels != 50) continue;
@@ -184,7 +184,7 @@ TEST(Loss, LongBatches) {
   }
 }
 
-// Targets are known to the device alone: what is wrong with one is said when it is waited for.
+// Only the device knows the targets: a wrong one is reported when the stream is waited for.
 TEST(Loss, TargetOutOfRange) {
   const Tensor logs = to_gpu(values({3, 4}, 14)),
                target = to_gpu(tenon::tensor(std::vector<int64_t>{1, 4, 0}, {3}));

@@ -1,4 +1,4 @@
-// Whole training runs on the device: the loss follows the CPU's from the same seed, and nothing falls back to the host.
+// Whole training runs on the device: the loss follows that of the CPU from the same seed, and nothing falls back to the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ struct Convolutional : nn::Module {
 
 using MakeOptimizer = std::function<std::unique_ptr<optim::Optimizer>(nn::Module&)>;
 
-// The losses of 100 steps on images of 8 × 8 whose class is that of a fixed projection.
+// The losses of 100 steps on 8 × 8 images, whose class is given by a fixed projection.
 template <class Net>
 std::vector<float> losses(const Device& device, const MakeOptimizer& make) {
   manual_seed(5);
@@ -56,7 +56,7 @@ std::vector<float> losses(const Device& device, const MakeOptimizer& make) {
     optimizer->zero_grad();
     loss.backward();
     optimizer->step();
-    seen.push_back(loss.detach());  // read when all is done: no step waits for the device
+    seen.push_back(loss.detach());  // read at the end, so no step waits for the device
   }
   tn_fallback_set(TN_FALLBACK_WARN);
   return stack(seen).to_vector<float>();

@@ -1,4 +1,4 @@
-// Pooling, resampling and padding where the suite's shapes do not reach: large windows, integers, NaN, many dimensions.
+// Pooling, resampling and padding at shapes that the suite does not reach: large windows, integers, NaN, many dimensions.
 #include "against_cpu.hpp"
 
 namespace {
@@ -7,7 +7,7 @@ using namespace test_vulkan;
 using reference::fractions;
 using reference::whole_numbers;
 
-// A workgroup shares the window.
+// A whole workgroup computes one window.
 TEST(Windows, LargeAverages) {
   const Array x = fractions({2, 3, 41, 37}, 1), g = fractions({2, 3, 2, 1}, 2);
   for (const DType dtype : {DType::F32, DType::F16, DType::F64}) {
@@ -90,7 +90,7 @@ TEST(Windows, PaddingOfManyDimensions) {
     }
 }
 
-// Beyond what 8 dimensions need.
+// More than 8 dimensions would need.
 TEST(Windows, PaddingOfTwelveDimensions) {
   const Array x = whole_numbers({1, 2, 1, 1, 2, 1, 1, 1, 2, 1, 2, 3}, 9);
   expect_same(DType::F32, "forward and back", [&](const Place& on) {

@@ -1,6 +1,6 @@
 // The other side of test_io.py: trains a network and saves it, or loads one that Python trained.
-//   exchange train WEIGHTS OPTIMIZER RESULTS
-//   exchange load WEIGHTS OPTIMIZER RESULTS
+// exchange train WEIGHTS OPTIMIZER RESULTS
+// exchange load WEIGHTS OPTIMIZER RESULTS
 #include <iostream>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Plugins as they were written for ABI 1.0, built with its frozen headers by several compilers and in several languages: each
-// passes the same cases with the same report.
+// Plugins written for ABI 1.0, built with its frozen headers by several compilers and in several languages: each must pass the same cases
+// and give the same report.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using conformance::Report;
 
-// Kernels of their own, and ops that reach them or the host through the core.
+// Their own kernels, and ops that reach these or the host through the core.
 const char* const kOwn[] = {"add", "mul", "matmul"};
 const char* const kOthers[] = {"sub", "sum", "softmax", "linear", "where"};
 
@@ -21,7 +21,7 @@ std::string device_of(const std::string& plugin) {
   return plugin == "newer_core" ? "golden_inner" : plugin;
 }
 
-// A report as text, without the names that differ by plugin.
+// A report as text, without the names that differ between plugins.
 std::string neutral(std::string text, const std::string& plugin) {
   for (const std::string& name : {device_of(plugin), plugin})
     text = std::regex_replace(text, std::regex(name), "PLUGIN");
@@ -81,7 +81,7 @@ TEST_P(Golden, ItsOpHasAGradient) {
   EXPECT_EQ(right.grad().to_vector<float>(), (std::vector<float>{6, 80}));
 }
 
-// In C a status, in C++ an exception that stops at the barrier, in Rust an Err.
+// A status in C, an exception that stops at the barrier in C++, an Err in Rust.
 TEST_P(Golden, ItsRefusalIsAStatus) {
   const Tensor matrix = tensor({{1.f, 2.f}}, Device(device_of(name)));
   try {

@@ -1,4 +1,4 @@
-// Calls of ops that plugins of these tests define.
+// Calls of ops that these tests' plugins define.
 #pragma once
 
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// Two plugins with two versions of one library, in one process: each keeps its own.
+// Two plugins with two versions of one library in one process: each keeps its own.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -48,8 +48,8 @@ TEST(Versions, ThreadsEachWithOne) {
   EXPECT_TRUE(right[1]);
 }
 
-// Why a plugin is linked with sdk/plugin.map: gcc marks statics of inline functions unique for the process, which RTLD_LOCAL
-// does not undo, and then the second version works on the first one's object.
+// The reason why plugins are linked with sdk/plugin.map: gcc marks statics of inline functions as unique for the process, which RTLD_LOCAL
+// does not undo, so the second version would work on the first one's objects.
 TEST(Versions, WithoutAVersionScriptTheyCollide) {
   const void* states[2];
   for (int i = 0; i < 2; ++i) {

@@ -1,5 +1,5 @@
-// A small backend whose streams put work off until somebody waits, with a fault chosen by TENON_SUSPECT: what `tenon check` must
-// find. Without one it is right.
+// A small backend whose streams delay work until somebody waits, with a fault chosen by TENON_SUSPECT, which `tenon check` must find.
+// Without a fault it is correct.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool faulty(std::string_view fault) {
   return chosen != nullptr && fault == chosen;
 }
 
-// ---- Streams: what is enqueued runs when somebody waits for it
+// ---- Streams: enqueued work runs when somebody waits for it
 
 std::recursive_mutex g_mutex;  // of everything below
 using Lock = std::lock_guard<std::recursive_mutex>;
@@ -53,7 +53,7 @@ struct Stream {
     ++finished;
     done = 0;
   }
-  uint64_t finished = 0;  // how often everything had run
+  uint64_t finished = 0;  // how often all work had run
 };
 std::set<Stream*> g_streams;
 Stream g_immediate;
@@ -75,7 +75,7 @@ void run_all() {
   for (Stream* stream : g_streams) stream->run();
 }
 
-// Faults that begin with "eager" have a thread that does the work as fast as it can, a piece of each stream in turn.
+// Faults that begin with "eager" have a thread that does the work as fast as it can, one piece of each stream in turn.
 void be_eager() {
   static const bool once = [] {
     std::thread([] {
@@ -195,7 +195,7 @@ Status allocate(void*, uint32_t, uint64_t bytes, void** buffer, void** address) 
 }
 void release(void*, uint32_t, void* buffer) {
   const Lock lock(g_mutex);
-  run_all();  // something may still use it
+  run_all();  // some work may still use it
   std::free(buffer);
 }
 char* at(void* buffer, uint64_t offset) { return static_cast<char*>(buffer) + offset; }
@@ -285,7 +285,7 @@ struct Elementwise {
   }
 };
 
-// What a careless author shares between threads.
+// State that a careless author shares between threads.
 std::mutex g_shared_mutex;
 std::condition_variable g_shared_changed;
 const tn_call* g_shared = nullptr;
@@ -294,7 +294,7 @@ bool disturbed(const tn_call* call) {
   std::unique_lock lock(g_shared_mutex);
   g_shared = call;
   g_shared_changed.notify_all();
-  // Long enough for another thread to come by, if there is one.
+  // Long enough for another thread to arrive, if there is one.
   return g_shared_changed.wait_for(lock, std::chrono::milliseconds(20),
                                    [&] { return g_shared != call; });
 }
@@ -353,7 +353,7 @@ void forget(void*, void* plan) {
 
 // ---- Kernels for the host
 
-// By way of scratch memory that all calls share, or as it should be.
+// Through scratch memory that all calls share, or correctly.
 Status run_on_host(void*, void*, const tn_call* call) {
   return guard([&] {
     static float shared[64];
@@ -502,7 +502,7 @@ const void* get_interface(void*, tn_str name, uint32_t) {
 
 }  // namespace
 
-// Not by TENON_PLUGIN, so that the query itself can be at fault.
+// Written without TENON_PLUGIN, so that the query itself can be at fault.
 extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plugin** out) {
   static tn_plugin plugin = {
       sizeof(tn_plugin),

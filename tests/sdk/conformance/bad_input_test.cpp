@@ -1,5 +1,5 @@
-// Every op with one argument made wrong at a time, starting from its samples: the answer is an error that names an op, or a
-// result; never a crash, never an internal error. Memory is limited so that sizes out of all proportion are refused, not tried.
+// Calls every op with one argument made wrong at a time, starting from its samples. The answer must be a result or an error that names an
+// op, never a crash or an internal error. Memory is limited, so that sizes out of all proportion are refused instead of tried.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ std::vector<Arg> wrong_tensors(const Array& given) {
   return wrong;
 }
 
-// Values of the argument's own kind that are out of place, and values of other kinds.
+// Misplaced values of the argument's own kind, and values of other kinds.
 std::vector<Arg> wrong_values(const Arg& given) {
   std::vector<Arg> wrong = {std::monostate{},        int64_t{3},    0.5,     true,
                             std::string("nonsense"), std::string(), Shape{1}};
@@ -117,7 +117,7 @@ TEST_P(BadInput, IsAnsweredWithAnError) {
         expect_answer(op, args, describe(GetParam(), samples[s]->label, i, k));
       }
     }
-    // Arguments missing, and one too many.
+    // Missing arguments, and one too many.
     for (size_t n = 0; n < good.size(); ++n)
       expect_answer(op, Args(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)),
                     GetParam() + " cut");
@@ -132,7 +132,7 @@ TEST_P(BadInput, NullHandlesAndCounts) {
   detail::check(tn_op_require(detail::to_str(GetParam()), &op));
   tn_value args[12] = {};
   tn_tensor* outs[8] = {};
-  for (uint32_t tag = 0; tag < 20; ++tag) {  // every tag, known or not, pointing nowhere
+  for (uint32_t tag = 0; tag < 20; ++tag) {  // every tag, known or not, with a null pointer
     for (tn_value& value : args) value.tag = tag, value.count = 0;
     for (uint32_t n : {0u, 1u, 3u, 12u})
       for (uint32_t nouts : {0u, 1u, 7u}) {

@@ -1,4 +1,4 @@
-// The conformance suite on the host device: one test an op for values, one for gradients.
+// The conformance suite on the host device: for each op, one test of values and one of gradients.
 #include <gtest/gtest.h>
 
 #include "runner.hpp"

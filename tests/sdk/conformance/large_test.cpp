@@ -1,4 +1,4 @@
-// The bounds of the group `large` hold for right results, and are narrow enough to find wrong ones.
+// The bounds of the group `large` accept correct results and are tight enough to find wrong ones.
 #include "large/large.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr DType kFloats[] = {DType::F16, DType::BF16, DType::F32, DType::F64};
 
 large::Setting setting(DType dtype) { return {dtype, tenon::Device("cpu"), Rng(3), true}; }
 
-// Every element off by so many units of roundoff.
+// Shifts every element by this many units of roundoff.
 std::string outcome(DType dtype, double units) {
   large::Setting s = setting(dtype);
   const large::Numbers x = s.draw({8, 16}, 1, 2);
@@ -39,7 +39,7 @@ TEST(Large, NansAndShapesAreFound) {
   EXPECT_NE(large::compare(s, x.tensor, {4, 5}, wanted), "");
 }
 
-// Sums that are kept in halves are told from those in f32, and a sum that leaves out a term.
+// The bounds distinguish sums kept in halves from sums in f32, and find a sum that leaves out a term.
 TEST(Large, SumsOfHalvesAreFound) {
   large::Setting s = setting(DType::BF16);
   constexpr int64_t kTerms = 512;

@@ -1,5 +1,5 @@
-/* A host with an OpenMP runtime of its own (built with clang: LLVM's), whose parallel regions alternate with ops of Tenon,
-   enclose them, and run beside them. Prints "ok" or what went wrong. */
+/* A host with its own OpenMP runtime (it is built with clang, so LLVM's), whose parallel regions alternate with ops of Tenon, enclose
+ * them, and run beside them. Prints "ok" or what went wrong. */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static tn_tensor* call(const char* name, tn_tensor* x, tn_tensor* y) {
   return result;
 }
 
-/* Σ over all elements of x @ y by Tenon, with matmul large enough for a team of threads. */
+/* Σ over all elements of x @ y by Tenon; the matmul is large enough for a team of threads. */
 static double product_sum(const float* x, const float* y) {
   const int64_t shape[] = {N, N};
   tn_tensor *a = NULL, *b = NULL;
@@ -41,7 +41,7 @@ static double product_sum(const float* x, const float* y) {
   return result / 2;
 }
 
-/* The same by the host's own threads, and how many there were. */
+/* The same with the host's own threads, and how many there were. */
 static double host_sum(const float* x, const float* y, int* team) {
   double total = 0;
   int threads = 0;

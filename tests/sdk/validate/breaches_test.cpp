@@ -1,12 +1,12 @@
-// Each kind of breach, committed by a running backend: the layer names the plugin, the slot, the op and what the contract says,
-// and what can fail fails with a status.
+// Each kind of breach, committed by a running backend: the layer names the plugin, the slot, the op and the broken rule, and a call that
+// can fail returns a status.
 #include "tenon/validate.h"
 #include "tensors.hpp"
 
 namespace tenon::test {
 namespace {
 
-// Before anything else is called; the other files of this program rely on it.
+// Runs before anything else is called; the other files of this program rely on it.
 const bool kLayered = [] {
   tn_status* status = tn_layer_set(tn_validate_layer());
   const bool set = status == nullptr;
@@ -76,7 +76,7 @@ struct Case {
   const char* name;
   Misdeed misdeed;
   void (*act)(const Device& device);
-  uint32_t code;  // of the act
+  uint32_t code;  // expected of the call
   uint32_t kind;
   const char* slot;
   const char* op;
@@ -191,7 +191,7 @@ TEST_P(Breaches, AreNamedAndSurvived) {
     EXPECT_TRUE(outcome.message.starts_with("[")) << outcome;
   }
 
-  // The device works on, and so does the host's.
+  // The device keeps working, and so does the host.
   tn_validate_clear();
   EXPECT_EQ(read(neg(on(device, {4, 5}))), (std::vector<float>{-4, -5}));
   EXPECT_EQ(tn_validate_count(), 0u) << violations().front().text;
@@ -199,11 +199,11 @@ TEST_P(Breaches, AreNamedAndSurvived) {
 INSTANTIATE_TEST_SUITE_P(All, Breaches, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Whatever the keys of their guards happen to be, those of a call's operands differ.
+// Whatever the keys of their guards are, those of one call's operands differ.
 TEST(Breach, ACopiedGuardIsAlwaysFound) {
   FaultyControl& control = control_of("faulty");
   const Device device = device_of("faulty");
-  const Tensor x = on(device, {1, 2, 3});  // outputs come round to its key
+  const Tensor x = on(device, {1, 2, 3});  // the outputs take turns until one has its key
   for (int i = 0; i < 300; ++i) {
     tn_validate_clear();
     control.misdeed = Misdeed::CopiesBehind;
@@ -214,7 +214,7 @@ TEST(Breach, ACopiedGuardIsAlwaysFound) {
   tn_validate_clear();
 }
 
-// What cannot be survived is named before the process ends.
+// A fault that cannot be survived is reported before the process ends.
 TEST(BreachDeathTest, IsNamedWhereItEndsTheProcess) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto die = [](Misdeed misdeed) {
@@ -222,7 +222,7 @@ TEST(BreachDeathTest, IsNamedWhereItEndsTheProcess) {
     negate(device_of("faulty"));
   };
   const char* const kWhere = "\\[neg\\] plugin \"test.faulty\", kernel.run: ";
-#ifndef __SANITIZE_THREAD__  // whose allocator takes a block back twice
+#ifndef __SANITIZE_THREAD__  // its allocator takes a block back twice
   EXPECT_DEATH(die(Misdeed::FreesOutput), std::string(kWhere) + "SIGABRT|AddressSanitizer");
 #endif
   EXPECT_DEATH(die(Misdeed::Crashes), std::string(kWhere) + "SIGSEGV|AddressSanitizer");
@@ -230,7 +230,7 @@ TEST(BreachDeathTest, IsNamedWhereItEndsTheProcess) {
               std::string(kWhere) + "it ended the process");
 }
 
-// What a plugin keeps is told when it is let go.
+// What a plugin still holds is reported when it is quiesced.
 TEST(Breach, AKeptReferenceIsFoundAtTheQuiesce) {
   FaultyControl& control = control_of("faulty");
   tn_validate_clear();
@@ -242,7 +242,7 @@ TEST(Breach, AKeptReferenceIsFoundAtTheQuiesce) {
   EXPECT_EQ(tn_validate_references(), held + 1);
   const Outcome gone = take(tn_plugin_quiesce(str("test.faulty")));
   EXPECT_EQ(gone.code, TN_OK) << gone;
-  control_of("faulty");  // again
+  control_of("faulty");  // a second time
   ASSERT_EQ(violations().size(), 1u);
   EXPECT_EQ(violations()[0].kind, TN_VIOLATION_LEAK);
   EXPECT_EQ(violations()[0].slot, "plugin.quiesce");
@@ -257,7 +257,7 @@ TEST(Breach, WriteAfterFreeIsFoundLater) {
   const Device device = device_of("faulty");
   tn_validate_flush();
   tn_validate_clear();
-  negate(device);  // its output is given back
+  negate(device);  // its output is released
   control.misdeed = Misdeed::WritesAfterFree;
   negate(device);
   control.misdeed = Misdeed::None;
@@ -271,7 +271,7 @@ TEST(Breach, WriteAfterFreeIsFoundLater) {
   EXPECT_NE(seen.text.find("written after its free"), std::string::npos) << seen.text;
 }
 
-// Where the host cannot address memory the layer looks by copies.
+// If the host cannot address memory, the layer looks at copies.
 TEST(Breach, IsFoundInMemoryWithoutAddresses) {
   FaultyControl& control = control_of("remote");
   const Device device = device_of("remote");
@@ -306,7 +306,7 @@ TEST(Breach, RepetitionsAreCounted) {
   tn_validate_clear();
 }
 
-// The kernels of the CPU plugin, at an honest sample of ops, and the core's calls of it.
+// The kernels of the CPU plugin, on a fair sample of ops, and the core's calls of the plugin.
 TEST(Breach, NoneInWhatIsSound) {
   const Device cpu("cpu");
   if (text(tn_op_provider(tn_op_find(str("add")), cpu.get(), TN_DTYPE_F32)).empty())

@@ -1,4 +1,4 @@
-// What a core could get wrong: the layer's tables called as a careless host would call them.
+// Mistakes that a core could make: the layer's tables, called as a careless host would call them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -29,11 +29,11 @@ Violation only() {
   return found;
 }
 
-// A sound device of one stream, whose tables went through the layer.
+// A correct device with one stream, whose tables went through the layer.
 class Crossings : public testing::Test {
  protected:
   void SetUp() override {
-    tn_device_count();  // the core is up, and the layer with it
+    tn_device_count();  // starts the core, and the layer with it
     tn_validate_clear();
     static uint32_t serial = 0;
     name_ = "crossing" + std::to_string(++serial);
@@ -183,7 +183,7 @@ TEST_F(Crossings, LeaksAreReportedAtTheQuiesce) {
   EXPECT_NE(found.text.find("1 blocks on " + name_), std::string::npos) << found.text;
 }
 
-// Two threads in one stream at once: the first waits inside its copy until the second has called.
+// Two threads on one stream at once: the first waits inside its copy until the second has called.
 TEST(StreamOrder, TwoThreadsAtOnceAreSeen) {
   tn_device_count();
   struct Gate {
@@ -226,7 +226,8 @@ TEST(StreamOrder, TwoThreadsAtOnceAreSeen) {
   std::thread first(copy);
   while (!gate.inside) std::this_thread::yield();
   std::thread second(copy);
-  while (tn_validate_count() == 0) std::this_thread::yield();  // seen before it waits its turn
+  while (tn_validate_count() == 0)
+    std::this_thread::yield();  // it is seen before it waits for its turn
   gate.called = true;
   first.join();
   second.join();

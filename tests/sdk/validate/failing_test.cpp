@@ -1,4 +1,4 @@
-// A running backend that fails: a typed error with the op's name, tensors of other devices stay usable, nothing leaks.
+// A running backend that fails: the result is a typed error with the op's name, tensors of other devices stay usable, and nothing leaks.
 #include <cstdio>
 
 #include "tensors.hpp"
@@ -6,7 +6,7 @@
 namespace tenon::test {
 namespace {
 
-// With caching and without addresses, and the opposite.
+// With caching and without addresses, and the other way round.
 class Failing : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -39,7 +39,7 @@ class Failing : public testing::TestWithParam<const char*> {
         take(tn_plugin_load(str(std::string(FAULTY_PLUGINS "/plugin_") + GetParam() + ".so")));
     EXPECT_EQ(again.code, TN_OK) << again;
   }
-  // The device answers again; what a wait inside the allocator met is told, and forgotten.
+  // The device answers again; an error met by a wait inside the allocator is reported, then forgotten.
   void heal() {
     control_->lost = false;
     control_->fail_at = control_->fail_allocation = 0;
@@ -49,7 +49,7 @@ class Failing : public testing::TestWithParam<const char*> {
     while (take(tn_device_synchronize(device_.get())).code != TN_OK) {
     }
   }
-  // What was freed is kept; not so in a build for sanitizers.
+  // Freed blocks are cached, except in a build for sanitizers.
   bool caches() const { return device_.memory().held > device_.memory().used; }
   void expect_whole(const Outcome& after) {
     device_.trim_memory();
@@ -81,9 +81,10 @@ TEST_P(Failing, DeviceLostOnAnyCall) {
       if (outcome.code != TN_OK) {
         EXPECT_EQ(outcome.code, TN_DEVICE_LOST) << outcome;
         EXPECT_TRUE(outcome.message.starts_with("[") ||
-                    outcome.message.find(".synchronize") != std::string::npos)  // which is no op's
+                    outcome.message.find(".synchronize") !=
+                        std::string::npos)  // which belongs to no op
             << outcome;
-        // It stays lost, and says so each time.
+        // It stays lost, and every call says so.
         const Outcome again = outcome_of([&] { step(start_); });
         EXPECT_EQ(again.code, TN_DEVICE_LOST) << again;
       }
@@ -116,7 +117,7 @@ TEST_P(Failing, OutOfMemoryAtAnyAllocation) {
   EXPECT_GE(errors, 2u);
 }
 
-// Cached blocks go back to the device before an allocation fails for good.
+// Cached blocks are returned to the device before an allocation fails for good.
 TEST_P(Failing, TheAllocatorTriesAgain) {
   {
     const Tensor large =
@@ -133,7 +134,7 @@ TEST_P(Failing, TheAllocatorTriesAgain) {
   EXPECT_TRUE(full.message.starts_with("[add]")) << full;
 }
 
-// An error of the device met while the allocator waits is not lost: the next synchronise tells it.
+// An error of the device that the allocator meets while it waits is not lost: the next synchronise reports it.
 TEST_P(Failing, ErrorsInTheAllocatorAreReported) {
   { const Tensor cached = mul(start_, start_); }
   if (!caches()) GTEST_SKIP() << "the allocator is plain here: nothing is cached";
@@ -167,7 +168,7 @@ TEST_P(Failing, AsynchronousErrorsSurfaceWithTheOpsName) {
   expect_whole(told);
 }
 
-// A backend seldom knows which op its stream was at: the core adds what it knows.
+// A backend seldom knows which op its stream was running: the core adds what it knows.
 TEST_P(Failing, AnAsynchronousErrorWithoutANameGetsOne) {
   control_->fails_later = "mul";
   control_->anonymous = true;
@@ -175,7 +176,7 @@ TEST_P(Failing, AnAsynchronousErrorWithoutANameGetsOne) {
   EXPECT_EQ(enqueued.code, TN_OK) << enqueued;
   const Outcome told = take(tn_device_synchronize(device_.get()));
   EXPECT_EQ(told.code, TN_INTERNAL) << told;
-  // An allocator that keeps nothing has waited for mul before neg is enqueued.
+  // An allocator that caches nothing has waited for mul before neg is enqueued.
   const std::string last = caches() ? "[neg]" : "[mul]";
   EXPECT_EQ(told.message,
             last + " or an op enqueued before it: the device stopped in the middle of it");

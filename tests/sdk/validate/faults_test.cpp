@@ -1,4 +1,4 @@
-// Faults that the layer injects: at every call of a slot, for every n; nothing leaks, and the next run is right.
+// Faults that the layer injects, at every call of a slot, for every n: nothing leaks, and the next run is right.
 #include "tenon/validate.h"
 #include "tensors.hpp"
 
@@ -37,7 +37,7 @@ struct Faults : testing::Test {
         &blocks);
     return blocks;
   }
-  // Fails each matching call in turn until none is left; how many there were.
+  // Makes each matching call fail in turn until none is left; returns how many there were.
   uint64_t fail_each(std::string_view slot, std::string_view type, uint32_t code, uint64_t times) {
     for (uint64_t n = 1;; ++n) {
       const tn_fault fault = {sizeof(tn_fault), code, str(type), str(slot), n, times};
@@ -46,7 +46,7 @@ struct Faults : testing::Test {
       uint64_t failed = 0;
       tn_validate_injected(nullptr, &failed);
       tn_validate_inject(nullptr);
-      take(tn_device_synchronize(device.get()));  // what a wait inside the allocator met
+      take(tn_device_synchronize(device.get()));  // the error that a wait inside the allocator met
       EXPECT_TRUE(live().empty()) << slot << " " << n << ": " << live().front();
       EXPECT_EQ(step(start), right) << slot << " " << n;
       if (failed == 0) {
@@ -56,7 +56,8 @@ struct Faults : testing::Test {
       if (outcome.code != TN_OK) {
         EXPECT_EQ(outcome.code, code) << slot << " " << n << ": " << outcome;
         EXPECT_TRUE(outcome.message.front() == '[' ||
-                    outcome.message.find(".synchronize") != std::string::npos)  // which is no op's
+                    outcome.message.find(".synchronize") !=
+                        std::string::npos)  // which belongs to no op
             << outcome;
         EXPECT_NE(outcome.message.find("fault injected"), std::string::npos) << outcome;
       }

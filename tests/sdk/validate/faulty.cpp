@@ -1,4 +1,4 @@
-// The backend: f32 add, mul, neg and clone, an op of its own, and streams whose work is done when somebody waits.
+// The backend: f32 add, mul, neg and clone, an op of its own, and streams whose work runs when somebody waits.
 #include "faulty.hpp"
 
 #include <cmath>
@@ -29,7 +29,7 @@ tn_status* error(uint32_t code, const std::string& text) {
 
 void forget_work();
 
-// Counts a call; an error when it is the one to fail, or the device is lost.
+// Counts a call. Returns an error if this call is the one to fail, or if the device is lost.
 tn_status* enter(const char* slot) {
   const bool now = ++g_control.calls == g_control.fail_at;
   if (now && g_control.code == TN_DEVICE_LOST) {
@@ -48,7 +48,7 @@ struct Event {
 };
 struct Stream {
   std::deque<std::function<void(Stream&)>> work;
-  std::string failure;  // told once, by whoever waits; until then nothing runs
+  std::string failure;  // reported once, to whoever waits; until then nothing runs
 
   void drain() {
     while (!work.empty()) {
@@ -67,7 +67,7 @@ Stream& stream_of(void* stream) { return *static_cast<Stream*>(stream); }
 
 std::set<Stream*> g_streams;
 
-// A lost device does nothing more.
+// A lost device runs nothing more.
 void forget_work() {
   for (Stream* stream : g_streams) stream->work.clear();
 }
@@ -368,7 +368,7 @@ tn_status* infer(void*, const tn_value* args, uint32_t, tn_result* const* result
                                                           : x.shape[d];
   return nullptr;
 }
-// Says that an argument is the result, without a reference of its own.
+// Claims that an argument is the result, without a reference of its own.
 tn_status* borrow(void*, const tn_op*, const tn_value* args, uint32_t, tn_tensor** outs, uint32_t,
                   uint32_t* done) {
   outs[0] = args[0].as.tensor;
@@ -481,7 +481,7 @@ tn_status* start(const tn_host* from, void* token, tn_str, void** state) {
     twice.decompose = decompose;
     twice.gradient = gradient;
     twice.saves = saves;
-    twice.saved_inputs = 1;  // where nothing may be kept, nobody asks
+    twice.saved_inputs = 1;  // where nothing may be saved, nothing is asked for
     registry.op(twice);
     tn_op_def list{};
     list.struct_size = sizeof list;

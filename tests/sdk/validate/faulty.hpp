@@ -1,11 +1,11 @@
-// A backend that does wrong on request, and what a test asks of it.
+// A backend that does wrong on request, and what tests request of it.
 #pragma once
 
 #include <cstdint>
 
 namespace tenon::test {
 
-// Breaches of the contract, each by the next call of the slot that it is about.
+// Breaches of the contract, each committed by the next call of its slot.
 enum class Misdeed : uint32_t {
   None,
   NoBuffer,
@@ -59,12 +59,12 @@ struct FaultyControl {
   uint64_t calls = 0, fail_at = 0;
   uint64_t allocations = 0, fail_allocation = 0;
   uint32_t code = 0;                  // of the failing call
-  bool lost = false;                  // as TN_DEVICE_LOST does, all calls fail from then on
+  bool lost = false;                  // as after TN_DEVICE_LOST: all calls fail from then on
   uint64_t capacity = ~0ull;          // bytes
-  const char* fails_later = nullptr;  // op whose work fails after run has returned
-  bool anonymous = false;             // and its text does not say which
-  const char* throws = nullptr;       // op whose kernel throws, behind the SDK's barrier
-  // What lives.
+  const char* fails_later = nullptr;  // the op whose work fails after run has returned
+  bool anonymous = false;             // and the failure's text does not name the op
+  const char* throws = nullptr;       // the op whose kernel throws, behind the SDK's barrier
+  // The objects that are alive.
   int64_t blocks = 0, bytes = 0, streams = 0, events = 0, plans = 0;
 };
 

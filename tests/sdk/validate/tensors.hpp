@@ -1,4 +1,4 @@
-// What these tests share: the backend's controls, tensors on its device, a step of training.
+// What these tests share: the backend's controls, tensors on its device, a training step.
 #pragma once
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 
 namespace tenon::test {
 
-// What a body of C++ calls comes to.
+// The outcome of running some C++ code.
 template <class Body>
 Outcome outcome_of(Body&& body) {
   try {
@@ -28,7 +28,7 @@ Outcome outcome_of(Body&& body) {
   }
 }
 
-// The controls of a loaded backend: the library is open already, so this finds the same one.
+// The controls of a loaded backend: the library is already open, so this finds the same one.
 inline FaultyControl& control_of(std::string_view type) {
   const std::string path = std::string(FAULTY_PLUGINS "/plugin_") + std::string(type) + ".so";
   const Outcome loaded = take(tn_plugin_load(str(path)));

@@ -1,4 +1,4 @@
-// A descriptor of cuDNN's backend interface as the stand-in keeps it: a type, and whatever attributes were set.
+// A descriptor of cuDNN's backend interface as the stand-in stores it: a type, and the attributes that were set.
 #pragma once
 
 #include <cudnn.h>
@@ -16,14 +16,14 @@ using Ref = std::shared_ptr<Descriptor>;
 struct Attribute {
   cudnnBackendAttributeType_t type;
   std::vector<char> bytes;
-  std::vector<Ref> parts;  // instead, of descriptors
+  std::vector<Ref> parts;  // descriptors, in place of numbers
 };
 
 struct Descriptor {
   cudnnBackendDescriptorType_t type;
   bool finalized = false;
   std::map<cudnnBackendAttributeName_t, Attribute> attributes;
-  int engine = 0;  // of an engine and of a configuration of one
+  int engine = 0;  // of an engine, or of an engine's configuration
   Ref graph;
 
   bool has(cudnnBackendAttributeName_t name) const { return attributes.contains(name); }

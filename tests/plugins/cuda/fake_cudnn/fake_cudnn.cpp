@@ -1,6 +1,6 @@
-// A stand-in for libcudnn on the host: the functions of cudnn_functions.def, over an interpreter of its graphs. It shows what the
-// plugin asks the library for, without a GPU: what it finds first gives another sum each time and must be turned down, memory must be
-// aligned, and convolutions of 33 filters have no engine.
+// A stand-in for libcudnn on the host: the functions of cudnn_functions.def, over an interpreter of its graphs. It shows what the plugin
+// asks the library for, without a GPU. The first engine that it offers is not deterministic and must be turned down; memory must be
+// aligned; and convolutions of 33 filters have no engine.
 #include <cstdint>
 
 #include "../../gpu/blas/fake_blas.hpp"
@@ -16,7 +16,7 @@ constexpr int64_t kWorkspace = 4096, kNone = 33;
 constexpr uintptr_t kAlignment = 16;
 constexpr int kUnsteady = 0, kSteady = 1, kEngines = 2;
 
-// What a handle of a descriptor points to.
+// The target of a descriptor's handle.
 Ref& ref_of(cudnnBackendDescriptor_t descriptor) { return *static_cast<Ref*>(descriptor); }
 
 size_t size_of(cudnnBackendAttributeType_t type) {

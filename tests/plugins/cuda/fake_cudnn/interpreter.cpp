@@ -23,7 +23,7 @@ fake_blas::Element element_of(cudnnDataType_t type) {
   }
 }
 
-// Elements where strides put them, by uid.
+// Elements by uid, at the places that the strides give.
 class Cells {
  public:
   explicit Cells(const std::map<int64_t, void*>& memory) : memory_(memory) {}
@@ -31,7 +31,7 @@ class Cells {
   bool knows(const Tensor& tensor) const {
     return cells_.contains(tensor.uid) || (!tensor.is_virtual && !written_.contains(tensor.uid));
   }
-  // The outputs of operations that have not run.
+  // The outputs of operations that have not run yet.
   void promise(const Tensor& tensor) { written_.insert({tensor.uid, true}); }
 
   std::vector<double>& of(const Tensor& tensor) {
@@ -167,7 +167,7 @@ Operation read_reduction(const Descriptor& d, bool& known) {
           }};
 }
 
-// The same memory under other sizes and strides.
+// The same memory with other sizes and strides.
 Operation read_reshape(const Descriptor& d) {
   const Tensor x(*d.part(CUDNN_ATTR_OPERATION_RESHAPE_XDESC)),
       y(*d.part(CUDNN_ATTR_OPERATION_RESHAPE_YDESC));
@@ -221,9 +221,9 @@ struct Convolution {
         strides(how.list<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES)),
         dilations(how.list<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS)) {}
 
-  // fn(places in x, w, y) for each product.
+  // Calls fn(position in x, in w, in y) for each product.
   void for_each_product(const std::function<void(int64_t, int64_t, int64_t)>& fn) const {
-    const int64_t filters = w.sizes[0] / (x.sizes[1] / w.sizes[1]);  // of a group
+    const int64_t filters = w.sizes[0] / (x.sizes[1] / w.sizes[1]);  // for each group
     for_each(y.sizes, [&](const Index& of_y) {
       Index taps = w.sizes;
       taps[0] = 1;
@@ -302,7 +302,7 @@ Tensor::Tensor(const Descriptor& d)
   if (!d.has(CUDNN_ATTR_TENSOR_DIMENSIONS)) return;
   sizes = d.list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
   strides = d.list<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
-  // What has no memory may have strides that make no sense; a reshape of what has some has its strides.
+  // A tensor without memory may have meaningless strides; if it is reshaped from one with memory, that one's strides count.
   if (!is_virtual || has_places()) return;
   for (size_t i = sizes.size(); i-- > 0;)
     strides[i] = i + 1 == sizes.size() ? 1 : strides[i + 1] * sizes[i + 1];

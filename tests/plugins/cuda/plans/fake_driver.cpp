@@ -1,5 +1,5 @@
-// As much of libcuda as the real cuDNN asks for while it makes plans for a device that is not there: every call succeeds, cuInit
-// finds no device, and nothing can be run.
+// As much of libcuda as the real cuDNN needs to make plans for an absent device: every call succeeds, cuInit finds no device, and nothing
+// can run.
 #define SUCCEEDS(name) \
   extern "C" int name() { return 0; }
 #define MAKES(name)                  \

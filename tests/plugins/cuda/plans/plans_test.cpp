@@ -1,5 +1,5 @@
-// What the plugin asks cuDNN for, planned by the real library for cards that are not at hand: it takes a card's properties in place
-// of a card (cuDNN frontend, "Deviceless ahead-of-time compilation"), and compiles what it would run there.
+// The plugin's requests to cuDNN, planned by the real library for absent cards: it accepts the properties of a card in place of a card
+// (cuDNN frontend, "Deviceless ahead-of-time compilation"), and compiles what it would run there.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -112,7 +112,7 @@ CudnnConv make_conv(Pass pass, tn_dtype dtype, const std::vector<int64_t>& x,
   return conv;
 }
 
-// With which cuDNN compiles attention.
+// cuDNN compiles attention with this library.
 bool has_compiler() {
   const std::string name = "libnvrtc.so." + std::to_string(CUDART_VERSION / 1000);
   return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
@@ -143,7 +143,7 @@ CudnnAttention make_attention(bool is_backward, tn_dtype dtype, int64_t width, i
     return {sizes, dense_strides(sizes)};
   };
   const auto q = dense({4, 12, 512, width}), k = dense({4, 12 / groups, 512, width});
-  // As (N, L, H, E) before heads and places were swapped.
+  // As (N, L, H, E), before heads and positions were swapped.
   auto swapped = q;
   swapped.strides = {512 * 12 * width, width, 12 * width, 1};
   return {is_backward, dtype, swapped, k, k, q, q, causal, 0.125f};
@@ -157,18 +157,18 @@ TEST_P(CudnnPlans, AttentionOfHalfTypes) {
         for (const bool causal : {false, true}) {
           const std::string why =
               plan(make_attention(is_backward, dtype, width, width == 64 ? 1 : 4, causal));
-          // Before Ampere there is none, and the plugin's own kernels attend.
+          // Before Ampere cuDNN has no such kernels, and the plugin's own kernels compute attention.
           EXPECT_EQ(why.empty(), GetParam().architecture >= 80)
               << "backward " << is_backward << ", dtype " << dtype << ", width " << width << ": "
               << why;
-          // That is no fault of the library's.
+          // That is not a fault of the library.
           if (GetParam().architecture < 80) {
             EXPECT_NE(why.find("has no plan"), std::string::npos) << why;
           }
         }
 }
 
-// q, k and v of one (B, L, 3, H, E), y of (B, L, H, E), gradients in one tensor again.
+// q, k and v are parts of one (B, L, 3, H, E), y is (B, L, H, E), and the gradients share one tensor.
 TEST_P(CudnnPlans, PackedAttention) {
   if (GetParam().architecture < 80 || !has_compiler()) return;
   const std::vector<int64_t> sizes = {4, 12, 1024, 64};
@@ -191,7 +191,7 @@ TEST_P(CudnnPlans, WhatMayBeFaster) {
   EXPECT_EQ(plan(attention, kAll), "");
 }
 
-// GPT-2 124M's heads, and those of a network of 7 billion parameters: what gradients take to be the same each time, on Hopper.
+// The heads of GPT-2 124M and of a network of 7 billion parameters: the memory that reproducible gradients take on Hopper.
 TEST_P(CudnnPlans, WorkspacesOfAttention) {
   if (GetParam().architecture != 90 || !has_compiler()) return;
   const std::pair<const char*, std::vector<int64_t>> shapes[] = {
@@ -211,7 +211,7 @@ TEST_P(CudnnPlans, WorkspacesOfAttention) {
     }
 }
 
-// A plan that needs more than it may have is no shape that is not supported.
+// A plan that needs more workspace than allowed must not look like an unsupported shape.
 TEST_P(CudnnPlans, TooLittleWorkspaceIsTold) {
   if (GetParam().architecture != 90 || !has_compiler()) return;
   CudnnAttention attention = make_attention(true, TN_DTYPE_BF16, 64, 1, true);

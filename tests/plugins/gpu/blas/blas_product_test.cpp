@@ -1,4 +1,4 @@
-// Products by a vendor's library where neither the suite nor matmul_test.cpp looks: what it adds to, rounds and counts.
+// Products by a vendor's library that neither the suite nor matmul_test.cpp covers: what the library adds to, rounds and counts.
 #include <atomic>
 #include <limits>
 #include <thread>
@@ -14,7 +14,7 @@ std::vector<float> floats(const Tensor& x) {
   return tenon::cast(tenon::to(x, "cpu"), DType::F32).to_vector<float>();
 }
 
-// 2049 is no number of f16, nor is 257 one of bf16: a sum that is rounded before the bias is added loses the 1.
+// f16 cannot represent 2049, nor bf16 257: a sum that is rounded before the bias is added loses the 1.
 TEST(BlasProduct, AddsTheBiasBeforeItRounds) {
   const std::pair<DType, float> cases[] = {
       {DType::F16, 2048.0f}, {DType::BF16, 256.0f}, {DType::F32, 16777216.0f / 2}};
@@ -30,7 +30,7 @@ TEST(BlasProduct, AddsTheBiasBeforeItRounds) {
     }
 }
 
-// A bias in rows of every length beside those that are stored together.
+// A bias for rows of any length, beside those that are stored together.
 TEST(BlasProduct, BiasOfAnyLength) {
   for (const DType dtype : {DType::F32, DType::F16, DType::F64})
     for (const int64_t n : {1, 2, 3, 5, 8, 13}) {
@@ -42,7 +42,7 @@ TEST(BlasProduct, BiasOfAnyLength) {
     }
 }
 
-// Gelu by tanh, which libraries compute with the product where the bias lies dense, and do not know for every type.
+// Gelu by tanh, which libraries compute together with the product if the bias is dense, but not for every type.
 TEST(BlasProduct, GeluByTanh) {
   for (const DType dtype : {DType::F32, DType::F16, DType::BF16, DType::F64})
     for (const bool biased : {true, false}) {
@@ -54,7 +54,7 @@ TEST(BlasProduct, GeluByTanh) {
     }
 }
 
-// More rows than a grid of a library's tiles has.
+// More rows than a grid of a library's tiles can have.
 TEST(BlasProduct, ManyRows) {
   constexpr int64_t kRows = 1'100'000;
   std::vector<float> x(kRows), want;
@@ -67,8 +67,8 @@ TEST(BlasProduct, ManyRows) {
   EXPECT_EQ(floats(tenon::linear(to_gpu(from(x, {kRows, 1})), w, b)), want);
 }
 
-// The gradient of a bias along with that of the weight: by the library where it has the epilogue, else by a sum behind the product.
-// Sums of 33 terms are for who comes next, those of 35 in memory that begins anywhere, too.
+// The gradient of a bias together with that of the weight: by the library if it has the epilogue, otherwise by a sum after the product.
+// Sums of 33 terms go to the next kernel; so do sums of 35 terms in memory that begins at any address.
 TEST(BlasProduct, SumsBesideTheProduct) {
   for (const DType dtype : {DType::F32, DType::F16, DType::BF16, DType::F64})
     for (const int64_t rows : {40, 33, 35, 200})
@@ -83,7 +83,7 @@ TEST(BlasProduct, SumsBesideTheProduct) {
       }
 }
 
-// What lies in the result's memory is not looked at.
+// The old contents of the result's memory are not read.
 TEST(BlasProduct, OldMemoryDoesNotMatter) {
   for (int i = 0; i < 4; ++i) {
     { const Tensor nan = to_gpu(tenon::full({64, 64}, std::numeric_limits<double>::quiet_NaN())); }
@@ -92,7 +92,7 @@ TEST(BlasProduct, OldMemoryDoesNotMatter) {
   }
 }
 
-// The bias of a call is part of what threads share: a plan for the shapes.
+// The bias belongs to the call; threads share only the plan for the shapes.
 TEST(BlasProduct, SeveralThreads) {
   const Tensor x = to_gpu(tenon::ones({8, 16})), w = to_gpu(tenon::ones({4, 16}));
   std::vector<std::thread> threads;
@@ -111,7 +111,7 @@ TEST(BlasProduct, SeveralThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Sums of 33 terms, for which stand-ins have no algorithm: the next library, or the plugin's own kernels.
+// Stand-ins have no algorithm for sums of 33 terms: the next library computes them, or the plugin's own kernels.
 TEST(BlasProduct, WhatALibraryHasNoWayFor) {
   const Tensor x = to_gpu(tenon::ones({8, 33})), w = to_gpu(tenon::ones({4, 33})),
                b = to_gpu(tenon::ones({4}));
@@ -120,7 +120,7 @@ TEST(BlasProduct, WhatALibraryHasNoWayFor) {
               std::vector<float>(32, activation == "tanh" ? 1.0f : 34.0f));
 }
 
-// Sums of 35 terms, which stand-ins compute of vectors only: operands that begin elsewhere go on, by the same plan.
+// Stand-ins compute sums of 35 terms only for aligned vectors: with the same plan, operands that begin elsewhere go to the next kernel.
 TEST(BlasProduct, WhatALibraryHasForVectorsOnly) {
   const Tensor flat = to_gpu(tenon::ones({8 * 35 + 1})), w = to_gpu(tenon::ones({4, 35})),
                b = to_gpu(tenon::ones({4}));

@@ -1,5 +1,5 @@
-// What the stand-ins for vendors' matrix libraries share: elements, products by plain loops in double precision, and a note that
-// they were called.
+// What the stand-ins for vendors' matrix libraries share: elements, products as plain loops in double precision, and a record that they
+// were called.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,7 @@ inline void store(void* to, Element type, int64_t i, double value) {
   }
 }
 
-// Of a batch, stored by columns, `step` elements from one to the next; op(matrix) is the transpose where it says so.
+// Matrices of a batch, stored by columns, with `step` elements from one to the next; op(matrix) is the transpose if it says so.
 struct Matrix {
   const void* at;
   Element type;
@@ -58,7 +58,7 @@ struct Matrix {
   }
 };
 
-// put(copy, row, column, the sum over k of a·b) for each element of `copies` results of m × n.
+// Calls put(copy, row, column, the sum over k of a·b) for each element of `copies` results of m × n.
 template <class Put>
 void multiply(const Matrix& a, const Matrix& b, int64_t m, int64_t n, int64_t k, int64_t copies,
               const Put& put) {
@@ -71,7 +71,7 @@ void multiply(const Matrix& a, const Matrix& b, int64_t m, int64_t n, int64_t k,
       }
 }
 
-// A line in the file TENON_FAKE_BLAS.
+// Appends a line to the file TENON_FAKE_BLAS.
 inline bool note(const char* line) {
   const char* const path = std::getenv("TENON_FAKE_BLAS");
   std::FILE* const file = path != nullptr ? std::fopen(path, "a") : nullptr;
@@ -81,7 +81,7 @@ inline bool note(const char* line) {
   return true;
 }
 inline std::atomic<int> products = 0;
-// The library's name, once for each process that it computes for: that it was asked at all.
+// Writes the library's name once for each process that it computes for, to show that it was called at all.
 inline void note_use(const char* library) {
   ++products;
   static const bool once = note(library);

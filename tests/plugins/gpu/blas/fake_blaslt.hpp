@@ -57,7 +57,7 @@ inline double load(const void* from, DataType type, int64_t i) {
   return fake_blas::load(from, element_of(type), i);
 }
 
-// What an algorithm was chosen for: it may not be used with less.
+// The problem that an algorithm was chosen for; it must not be used with less memory or alignment.
 struct Algorithm {
   uint64_t workspace;
   uint32_t alignment;
@@ -65,16 +65,16 @@ struct Algorithm {
 static_assert(sizeof(Algorithm) <= sizeof(BLASLT(MatmulAlgo_t)));
 constexpr uint64_t kWorkspace = 4096;
 constexpr uint64_t kNone = 33;         // terms of a sum
-constexpr uint64_t kVectorsOnly = 35;  // likewise, where operands may lie anywhere
+constexpr uint64_t kVectorsOnly = 35;  // likewise, if operands may begin at any address
 
 inline bool has_epilogue(const Description& d, int bit) {
   return (static_cast<int>(d.epilogue) & bit) != 0;
 }
 
-// Beside the product, Σ of op(B) over k for each column of C, to where a bias would be read.
+// Besides the product, writes Σ of op(B) over k for each column of C to where a bias would be read.
 inline bool sums_b(const Description& d) { return has_epilogue(d, BLASLT_VALUE(EPILOGUE_BGRADB)); }
 
-// op(A) is m × k, op(B) k × n, C m × n; pitches reach over columns.
+// op(A) is m × k, op(B) k × n, C m × n; pitches are distances between columns.
 inline bool fits(const Description& d, const Layout& a, const Layout& b, const Layout& c) {
   const bool at = d.a == BLAS_VALUE(OP_T), bt = d.b == BLAS_VALUE(OP_T);
   const uint64_t m = at ? a.columns : a.rows, k = at ? a.rows : a.columns;
@@ -187,7 +187,7 @@ Status BLASLT(MatmulAlgoGetHeuristic)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc
   if (element_of(a.type) == fake_blas::Element::kDouble &&
       (has_epilogue(how, BLASLT_VALUE(EPILOGUE_GELU)) || sums_b(how)))
     return STATUS(NOT_SUPPORTED);
-  // Nothing for some sums, as the real one may have nothing: another kernel computes them.
+  // Finds no algorithm for some sums, as the real library may: then another kernel computes them.
   const uint64_t terms = how.a == BLAS_VALUE(OP_T) ? a.rows : a.columns;
   if (terms == kNone || how.extra.has_nothing(terms)) return STATUS(SUCCESS);
   if (terms == kVectorsOnly && preference.alignment() < 16) return STATUS(SUCCESS);

@@ -1,5 +1,5 @@
-// plugins/gpu/vendor_runtime.cpp's graphs, over the stand-in, which does nothing before it must: what a replay enqueues lies between
-// what was enqueued before it and after it. It runs fills only.
+// Graphs of plugins/gpu/vendor_runtime.cpp over the stand-in, which runs work only when it must: what a replay enqueues comes between the
+// work enqueued before it and the work enqueued after it. Only fills run.
 #include "tenon/capture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// A stand-in for the HIP runtime: two devices whose memory is the host's. What is enqueued is done when somebody waits for it, or piece
-// by piece when somebody asks how far it is: as late as an AMD GPU could be. It runs the kernels that fill memory, by name, and no other.
-// A stream that is captured keeps what it is given, for good where somebody waits for it.
+// A stand-in for the HIP runtime: two devices whose memory is the host's. Enqueued work runs when somebody waits for it, or piece by piece
+// when somebody asks whether it is done: as late as on an AMD GPU. It runs only the kernels that fill memory, which it knows by name. A
+// captured stream records its work, and becomes invalid for good if somebody waits for it.
 #include <hip/hip_runtime_api.h>
 
 #include <cstdlib>
@@ -44,7 +44,7 @@ struct Runtime {
   std::map<void*, std::pair<int, size_t>> memory;
   size_t used[kDevices] = {};
   std::set<hipStream_t> streams;
-  std::vector<std::unique_ptr<ihipEvent_t>> events;  // kept: work may still name them
+  std::vector<std::unique_ptr<ihipEvent_t>> events;  // kept, because work may still refer to them
   std::map<const void*, std::string> kernels;
   float milliseconds = 0;
 };
@@ -55,7 +55,7 @@ Runtime& runtime() {
 thread_local int current = 0;
 thread_local hipError_t last = hipSuccess;
 
-// Bad luck that TENON_FAKE_HIP names.
+// The faults that TENON_FAKE_HIP names.
 bool meets(const char* what) {
   const char* const named = std::getenv("TENON_FAKE_HIP");
   return named != nullptr && std::strcmp(named, what) == 0;
@@ -85,7 +85,7 @@ void drain_all(int device) {
     if (stream->device == device) drain(stream);
 }
 
-// Streams belong to the device that the thread has chosen.
+// Streams belong to the device that the thread has selected.
 hipError_t enqueue(hipStream_t stream, std::function<void()> work, float milliseconds = 1) {
   if (stream == nullptr || stream->device != current) return hipErrorInvalidHandle;
   std::function<void()> timed = [work = std::move(work), milliseconds] {
@@ -99,7 +99,7 @@ hipError_t enqueue(hipStream_t stream, std::function<void()> work, float millise
   return hipSuccess;
 }
 
-// What nobody may ask of a stream that is captured.
+// Calls that are not allowed on a stream that is being captured.
 hipError_t breaks_capture(hipStream_t stream) {
   if (stream->captured == nullptr) return hipSuccess;
   stream->captured->valid = false;

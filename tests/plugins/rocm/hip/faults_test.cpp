@@ -1,4 +1,4 @@
-// Bad luck, over the stand-in for HIP: no device, an older driver, a full and a lost one, another framework that chooses devices.
+// Faults, over the stand-in for HIP: no device, an older driver, a full device, a lost one, and another framework that selects devices.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class Faults : public testing::Test {
   }
   void TearDown() override { unsetenv("TENON_FAKE_HIP"); }
   static void meet(const char* what) { setenv("TENON_FAKE_HIP", what, 1); }
-  // The code and the words that a call throws.
+  // The code and the message that a call throws.
   template <class Call>
   static std::pair<uint32_t, std::string> thrown(Call&& call) {
     try {

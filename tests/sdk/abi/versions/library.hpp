@@ -1,5 +1,5 @@
-// A library as a plugin may carry it, in two versions with the same names: other layouts, other virtual functions, other values.
-// It has what makes C++ libraries collide in one process: inline functions with statics, static members of templates (which gcc
+// A library as a plugin may carry it, in two versions with the same names but other layouts, virtual functions and values. It has
+// everything that makes C++ libraries collide within one process: inline functions with statics, static members of templates (which gcc
 // marks unique for the whole process), vtables, type information, thread-local and global objects.
 #pragma once
 
@@ -54,7 +54,7 @@ class Codec {
  public:
   virtual ~Codec();
 #if ACME_VERSION == 2
-  virtual float prepare(float x) const;  // takes the place that apply has in the first version
+  virtual float prepare(float x) const;  // takes the slot that apply has in the first version
 #endif
   virtual float apply(float x) const;  // throws Failure for negative numbers
 };

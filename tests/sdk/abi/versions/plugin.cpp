@@ -42,6 +42,6 @@ void start(sdk::Registry& registry) {
 
 TENON_PLUGIN("org.example." NAME, "1.0", start)
 
-// For the test of what happens without a version script: where this library's state lies.
+// Shows, without a version script, where this library's state is.
 extern "C" TN_EXPORT const void* acme_state(void);
 extern "C" const void* acme_state(void) { return &acme::state(); }
