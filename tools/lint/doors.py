@@ -43,9 +43,9 @@ POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_re
 ARGS_COMMENT = re.compile(r"//\s*(?:args|arguments|outs|results)\s*:")
 BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
 SAMPLES = "sdk/conformance/samples"
-# Families whose kernels may be in another family's file, because one loop serves both.
-LIES_WITH = {"activation": {"unary", "binary"}, "binary": {"unary"}, "compare": {"binary"}, "embedding": {"index"}, "index": {"join"},
-             "unary": {"binary", "compare"}}
+# Other families whose files may have a family's kernels, because one loop serves both.
+ALSO_IN = {"activation": {"unary", "binary"}, "binary": {"unary"}, "compare": {"binary"}, "embedding": {"index"}, "index": {"join"},
+           "unary": {"binary", "compare"}}
 VENDORED_HEADERS = re.compile(r"\b(fmt|nlohmann|boost|spdlog|hwy|dnnl)[/.]")
 
 
@@ -138,7 +138,7 @@ def check_kernels(breaches):
     for path, place, line in lines_of("plugins/*/ops/*"):
         for op in re.findall(r"\bTN_SCHEMA_(\w+)", line):
             family = family_of.get(op)
-            if family and not any(begins_with(path.stem, name) for name in {family, *LIES_WITH.get(family, ())}):
+            if family and not any(begins_with(path.stem, name) for name in {family, *ALSO_IN.get(family, ())}):
                 breaches.append(f"{place}: {op.lower()} belongs to the family {family}: put its kernel into a file that begins so")
 
 
