@@ -22,6 +22,11 @@ def _place(x, dtype, device):
     return x
 
 
+def apart(found, x):
+    """What was made of x in memory of its own: a copy if it shares memory with x, as a view does."""
+    return _clone(found) if found.shares_memory(x) else found
+
+
 def _of_arrays(obj):
     """Whether nested lists contain arrays, as observations of environments do."""
     for _ in range(64):  # a list may contain itself
@@ -48,7 +53,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         x = _place(obj, dtype, device)
     elif isinstance(obj, (float, int, complex, list, tuple)) and not hasattr(obj, 'dtype'):
         if copy is False:
-            raise InvalidArgumentError('[asarray] copy=False, but numbers and lists have to be copied')
+            raise InvalidArgumentError('[asarray] copy=False, but numbers and lists must be copied')
         try:
             return _from_data(obj, dtype, device)
         except TypeError:

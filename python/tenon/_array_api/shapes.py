@@ -1,7 +1,7 @@
 """Creation, manipulation and indexing functions of the Array API that are more than one op."""
 from .. import _core
 from .._core import Tensor, ops
-from .._creation import _check, _place
+from .._creation import _check, _place, apart
 from .._errors import InvalidArgumentError, OutOfRangeError
 from .._names import accept_both_names
 from .dtypes import kind_of
@@ -128,16 +128,15 @@ def repeat(x, repeats, /, axis=None):
     before, after = x.shape[:axis + 1], x.shape[axis + 1:]
     wide = _expand(_unsqueeze(x, axis + 1), (*before, repeats, *after))
     out = _reshape(wide, (*before[:-1], before[-1] * repeats, *after))
-    return _clone(out) if out.shares_memory(x) else out  # of one element the reshape is a view
+    return apart(out, x)  # of one element the reshape is a view
 
 
 def reshape(x, /, shape, *more, copy=None):
     """x in another shape: reshape(x, (2, 3)) or reshape(x, 2, 3). copy=False: a view or an error."""
     out = _reshape(x, (shape, *more) if more else shape)
-    shares = out.shares_memory(x)
-    if copy is False and not shares and x.size:
+    if copy is False and x.size and not out.shares_memory(x):
         raise InvalidArgumentError('[reshape] copy=False, but the strides do not allow this shape without a copy')
-    return _clone(out) if copy and shares else out
+    return apart(out, x) if copy else out
 
 
 def roll(x, /, shift, axis=None):

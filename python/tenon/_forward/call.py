@@ -1,19 +1,10 @@
 """The call that a rule sees, and the table of rules."""
 from .. import _core, _vmap
 from .._core import Tensor, ops
-from .._vmap.call import NamedCall
+from .._vmap.call import NamedCall, rule_table
 
-# By the name of an op, its rule: rule(call) -> the tangent of its result, or a tuple for several; None where a tangent is zero.
-RULES = {}
-
-
-def rule(*names):
-    """Makes a function the rule of ops."""
-    def add(function):
-        for name in names:
-            RULES[name] = function
-        return function
-    return add
+# rule(call) -> the tangent of the op's result, or a tuple for several; None where a tangent is zero.
+RULES, rule = rule_table()
 
 
 def is_differentiable(x):

@@ -4,17 +4,22 @@ import warnings
 from .. import _core
 from .._core import Tensor, ops
 
-# By the name of an op, its rule for whole batches: rule(call) -> a tensor or a tuple of them, with the batch as first dimension.
-RULES = {}
+
+def rule_table():
+    """An empty table of rules by the name of the op, and a decorator that makes a function the rule of the ops it names."""
+    table = {}
+
+    def rule(*names):
+        def add(function):
+            for name in names:
+                table[name] = function
+            return function
+        return add
+    return table, rule
 
 
-def rule(*names):
-    """Makes a function the rule of ops."""
-    def add(function):
-        for name in names:
-            RULES[name] = function
-        return function
-    return add
+# A rule computes an op for whole batches: rule(call) -> a tensor or a tuple of them, with the batch as first dimension.
+RULES, rule = rule_table()
 
 
 class Same(tuple):

@@ -172,11 +172,6 @@ def floating(x):
     return x if rank(x.dtype) >= 2 else _place(x, defaults.dtype, None)
 
 
-def apart(found, x):
-    """What was made of x in memory of its own, a copy if it is a view of x."""
-    return ops['clone'](found) if found.shares_memory(x) else found
-
-
 def check(x, name='tenon.torch'):
     if not isinstance(x, Tensor):
         raise TypeError(f'[{name}] needs a Tensor, not {type(x).__name__}')

@@ -34,16 +34,19 @@ def _leaves(inputs, create_graph):
     return [ops['alias'](x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs]
 
 
-def _run(where, func, inputs, create_graph):
+def _run(where, func, inputs, create_graph, strict):
     """(inputs, leaves, results) of a recorded call."""
     inputs = _Values(where, inputs)
     leaves = _leaves(inputs.tensors, create_graph)
-    return inputs, leaves, _Values(where, func(*leaves))
+    outputs = _Values(where, func(*leaves))
+    for y in outputs.tensors:
+        _check_strict(strict, y, where)
+    return inputs, leaves, outputs
 
 
-def _check_strict(strict, y, what):
+def _check_strict(strict, y, where):
     if strict and not y.requires_grad:
-        raise RuntimeError(f'[{what}] a result does not depend on the inputs, which strict=True does not allow')
+        raise RuntimeError(f'[{where}] a result does not depend on the inputs, which strict=True does not allow')
 
 
 def _gradients(where, outputs, inputs, seeds, create_graph, strict=False):
@@ -79,9 +82,7 @@ def _finish(values, create_graph):
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), vᵀJ): the gradients of the results, weighted by v, in the form of the inputs."""
     with tenon.enable_grad():
-        inputs, leaves, outputs = _run('vjp', func, inputs, create_graph)
-        for y in outputs.tensors:
-            _check_strict(strict, y, 'vjp')
+        inputs, leaves, outputs = _run('vjp', func, inputs, create_graph, strict)
         v = _vectors('vjp', v, outputs.tensors, 'the result')
         found = _gradients('vjp', outputs.tensors, leaves, v, create_graph, strict)
     return outputs.pack(_finish(outputs.tensors, create_graph)), inputs.pack(_finish(found, create_graph))
@@ -97,9 +98,7 @@ def _pushed(where, outputs, leaves, v, create_graph, strict):
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), J·v): the derivative of the results in the direction v, in the form of the results."""
     with tenon.enable_grad():
-        inputs, leaves, outputs = _run('jvp', func, inputs, create_graph)
-        for y in outputs.tensors:
-            _check_strict(strict, y, 'jvp')
+        inputs, leaves, outputs = _run('jvp', func, inputs, create_graph, strict)
         v = _vectors('jvp', v, inputs.tensors, 'the input')
         found = _pushed('jvp', outputs.tensors, leaves, v, create_graph, strict)
     return outputs.pack(_finish(outputs.tensors, create_graph)), outputs.pack(_finish(found, create_graph))
@@ -110,15 +109,12 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     if strategy not in ('reverse-mode', 'forward-mode'):
         raise InvalidArgumentError(f'[jacobian] strategy is {strategy!r}, must be "reverse-mode" or "forward-mode"')
     if strategy == 'forward-mode' and (create_graph or strict or not vectorize):
-        raise NotImplementedError('[jacobian] strategy="forward-mode" goes with vectorize=True alone, without create_graph and strict')
+        raise NotImplementedError('[jacobian] strategy="forward-mode" needs vectorize=True, and neither create_graph nor strict')
     if strict and vectorize:
-        raise RuntimeError('[jacobian] strict goes without vectorize')
+        raise RuntimeError('[jacobian] strict and vectorize exclude each other')
     with tenon.enable_grad():
-        inputs, leaves, outputs = _run('jacobian', func, inputs, create_graph)
-        rows = []
-        for y in outputs.tensors:
-            _check_strict(strict, y, 'jacobian')
-            rows.append(inputs.pack(_finish(_matrix(y, leaves, create_graph, strict, vectorize), create_graph)))
+        inputs, leaves, outputs = _run('jacobian', func, inputs, create_graph, strict)
+        rows = [inputs.pack(_finish(_matrix(y, leaves, create_graph, strict, vectorize), create_graph)) for y in outputs.tensors]
     return outputs.pack(rows)
 
 
@@ -160,9 +156,8 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
 def _first_and_leaves(where, func, inputs, v, create_graph, strict):
     """The common first part of both products with a Hessian: the result, its gradients, and v."""
-    inputs, leaves, outputs = _run(where, func, inputs, create_graph)
+    inputs, leaves, outputs = _run(where, func, inputs, create_graph, strict)
     y = _number(where, outputs.pack(outputs.tensors))
-    _check_strict(strict, y, where)
     first = _gradients(where, [y], leaves, [ops['full']((), 1, y.dtype, y.device)], True, strict)
     return inputs, leaves, outputs, first, _vectors(where, v, inputs.tensors, 'the input')
 

@@ -2,11 +2,12 @@
 import math
 
 from .... import _core
+from ...._creation import apart
 from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ....nn import functional as _functional
 from ...._core import ops
 from ..._backward_names import named
-from ..._common import apart, cast, check, full, rank
+from ..._common import cast, check, full, rank
 from .conv import _each
 
 affine_grid = _functional.affine_grid
