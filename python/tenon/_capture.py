@@ -133,7 +133,7 @@ def graphed(fn, *inputs, warmup=1):
     if not inputs:
         raise ValueError('[graphed] no inputs: use tenon.capture')
     if len({x.device for x in inputs}) != 1:
-        raise ValueError(f'[graphed] inputs lie on {", ".join(sorted({str(x.device) for x in inputs}))}')
+        raise ValueError(f'[graphed] inputs are on {", ".join(sorted({str(x.device) for x in inputs}))}')
     device = inputs[0].device
     # A graph reads the very memory that existed when it was captured.
     static = [x.detach().clone().requires_grad_(x.requires_grad) for x in inputs]

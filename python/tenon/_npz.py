@@ -39,7 +39,7 @@ def _records(path, file):
             for info in archive.infolist():
                 name = info.filename.removesuffix('.npy')
                 if name in found or name == info.filename:
-                    raise DataLossError(f'"{info.filename}" is {"there twice" if name in found else "no .npy record"}')
+                    raise DataLossError(f'"{info.filename}" is {"there twice" if name in found else "not an .npy record"}')
                 found[name] = _record(archive, info)
     except DataLossError as error:
         raise DataLossError(f'[load] {path}: {error}') from None

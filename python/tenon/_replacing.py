@@ -12,7 +12,7 @@ def replacing(path, where):
     path = os.path.realpath(os.fspath(path))
     before = os.stat(path) if os.path.exists(path) else None
     if before is not None and not stat.S_ISREG(before.st_mode):
-        raise IoError(f'[{where}] {os.fsdecode(path)} is no regular file: it cannot be replaced')
+        raise IoError(f'[{where}] {os.fsdecode(path)} is not a regular file: it cannot be replaced')
     folder, name = os.path.split(path)
     fresh, opened = _beside(folder)
     try:

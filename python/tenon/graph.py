@@ -54,7 +54,7 @@ class Program(_core._ProgramCall):
             return found[0] if self._single else self._results(found)
         tensors = []
         if _shape_of(args, tensors) != self._given:
-            raise ValueError('[graph] the arguments differ from those of the trace in structure, or in what is no tensor')
+            raise ValueError('[graph] the arguments differ from those of the trace in structure, or in a value that is not a tensor')
         return self._results(self._run(tuple(tensors)))
 
     def _results(self, found):
@@ -88,7 +88,7 @@ class Program(_core._ProgramCall):
             tensors = []
             given = _shape_of(sample if isinstance(sample, tuple) else (sample,), tensors)
             if self._given is not None and given != self._given:
-                raise ValueError('[graph] a sample differs from the arguments of the trace in structure, or in what is no tensor')
+                raise ValueError('[graph] a sample differs from the arguments of the trace in structure, or in a value that is no tensor')
             lists.append(tensors)
         return Program(self._program.quantize(lists), self._given, self._gives)
 
@@ -284,7 +284,7 @@ def _position_of(fn, args, tensors, name):
         names = []
     value = dict(names).get(name)
     if not isinstance(value, Tensor):
-        raise ValueError(f'[graph] dynamic names {name!r}, which is no tensor argument of the function')
+        raise ValueError(f'[graph] dynamic names {name!r}, which is not a tensor argument of the function')
     return next(i for i, x in enumerate(tensors) if x is value)
 
 
@@ -622,7 +622,7 @@ def loop(cond_fn, body_fn, *state):
     def condition(inputs):
         flag = cond_fn(*_rebuilt(given, iter(inputs)))
         if not isinstance(flag, Tensor):
-            raise PreconditionError(f'[graph.loop] the condition gives {flag!r}, which no run could change: it has to be a tensor')
+            raise PreconditionError(f'[graph.loop] the condition gives {flag!r}, which no run could change: it must be a tensor')
         return None, [flag]
 
     def turn(inputs):
@@ -651,7 +651,7 @@ def scan(fn, carry, xs):
     carried, scanned = [], []
     carry_shape, xs_shape = _shape_of(carry, carried), _shape_of(xs, scanned)
     if not scanned or any(x.ndim == 0 or x.shape[0] != scanned[0].shape[0] for x in scanned) or scanned[0].shape[0] == 0:
-        raise ValueError('[graph.scan] xs has to be tensors with as many slices each, and one at least')
+        raise ValueError('[graph.scan] xs must be tensors with equal numbers of slices, at least one')
 
     def step(carried, slices):
         results, ys = [], []

@@ -200,7 +200,7 @@ def diff(x, /, n=1, axis=-1, prepend=None, append=None):
     if isinstance(n, bool) or not isinstance(n, int):
         raise TypeError(f'[diff] n must be an int, not {type(n).__name__}')
     if n < 0:
-        raise InvalidArgumentError(f'[diff] n is {n}, not at least 0')
+        raise InvalidArgumentError(f'[diff] n is {n}, must be at least 0')
     parts = [each for each in (prepend, x, append) if each is not None]
     if len(parts) > 1:
         x = ops['concat'](check_all(parts, 'diff'), axis)

@@ -109,7 +109,7 @@ class Tree:
         if not isinstance(name, str):
             raise TypeError(f'[{where}] a name is a str, not {type(name).__name__}')
         if not name or '.' in name:
-            raise BadName(f'[{where}] "{name}" is no name: it is empty or has a dot')
+            raise BadName(f'[{where}] "{name}" cannot be a name: it is empty or has a dot')
         if hasattr(self, name) and name not in self._named(kind):
             raise BadName(f'[{where}] "{name}" is taken already')
 
@@ -249,7 +249,7 @@ class Tree:
         owner, name = self._owner(target)
         there = owner._named('modules')
         if name not in there and (strict or hasattr(owner, name)):
-            raise NoSuchPart(f'[{type(self).__name__}] "{target}" is no module')
+            raise NoSuchPart(f'[{type(self).__name__}] "{target}" is not a module')
         if name in there:
             owner._replace_part(name, module)
         else:

@@ -178,7 +178,7 @@ class Sequential(_List):
         if not isinstance(times, int):
             return NotImplemented
         if times <= 0:
-            raise InvalidArgumentError(f'[Sequential] {times} repetitions: must be 1 at least')
+            raise InvalidArgumentError(f'[Sequential] {times} repetitions: must be at least 1')
         return type(self)(*itertools.chain.from_iterable([list(self)] * times))
 
     __rmul__ = __mul__

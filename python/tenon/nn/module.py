@@ -153,7 +153,7 @@ class Module(Saving):
         if dtype is not None:
             dtype = tenon._core.as_dtype(dtype)
             if not (dtype.is_floating_point or dtype.is_complex):
-                raise DtypeError(f'[Module.to] {dtype} is no floating-point dtype')
+                raise DtypeError(f'[Module.to] {dtype} is not a floating-point dtype')
         if device is not None:
             device = tenon.device(device) if isinstance(device, str) else device
         cast, move = tenon._core.ops['cast'], tenon._core.ops['to']

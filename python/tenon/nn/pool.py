@@ -102,7 +102,7 @@ class Upsample(Module):
             raise InvalidArgumentError(f'[Upsample] {len(factors)} factors for {dims} dimensions')
         sizes = [n * factor for n, factor in zip(x.shape[2:], factors)]
         if not all(size < 1e18 for size in sizes):
-            raise InvalidArgumentError(f'[Upsample] scale_factor is {self.scale_factor}, makes no size')
+            raise InvalidArgumentError(f'[Upsample] scale_factor is {self.scale_factor}, too large for a size')
         return [int(size) for size in sizes]
 
     def extra_repr(self):

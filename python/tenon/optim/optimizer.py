@@ -108,9 +108,9 @@ class Optimizer:
             if not isinstance(x, Tensor):
                 raise TypeError(f'[optim] a parameter must be a Tensor, not {type(x).__name__}')
             if not x.is_leaf:
-                raise ValueError(f'[optim] a parameter that is no leaf: {str.__str__(x.grad_fn or "")} made it')
+                raise ValueError(f'[optim] a parameter is not a leaf: {str.__str__(x.grad_fn or "")} made it')
             if id(x) in known:
-                raise ValueError('[optim] a parameter comes twice')
+                raise ValueError('[optim] a parameter is given twice')
             known.add(id(x))
         own = self._check_options({name: value for name, value in group.items() if name != 'params'})
         whole = {'params': params, **self._first_options, **own}

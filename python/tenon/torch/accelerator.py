@@ -30,7 +30,7 @@ def current_accelerator(check_available=False):
 def current_device_index():
     """Always 0: functions that make tensors are told their device."""
     if not _devices():
-        raise RuntimeError('[accelerator] there is no device beside the host')
+        raise RuntimeError('[accelerator] there is no device except the host')
     return 0
 
 

@@ -23,7 +23,8 @@ def order_of(memory_format, ndim):
     if memory_format in (None, contiguous_format, preserve_format):
         return None
     if memory_format not in _CHANNELS:
-        raise TypeError(f'[memory_format] {memory_format!r} is none of torch.contiguous_format, preserve_format, channels_last, channels_last_3d')
+        raise TypeError(f'[memory_format] {memory_format!r} is not one of torch.contiguous_format, preserve_format, channels_last, '
+                        'channels_last_3d')
     if ndim != _CHANNELS[memory_format]:
         raise InvalidArgumentError(f'[memory_format] {memory_format} needs rank {_CHANNELS[memory_format]}, not {ndim}')
     return (0, *range(2, ndim), 1)
@@ -210,7 +211,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Undefined elements with dimensions in another order in memory."""
     if sorted(physical_layout) != list(range(len(size))):
-        raise InvalidArgumentError(f'[empty_permuted] {tuple(physical_layout)} is no order of {len(size)} dimensions')
+        raise InvalidArgumentError(f'[empty_permuted] {tuple(physical_layout)} is not an order of {len(size)} dimensions')
     stride, step = [0] * len(size), 1
     for d in reversed(physical_layout):
         stride[d], step = step, step * max(size[d], 1)

@@ -12,7 +12,7 @@ from .create import finish
 def _checked(x, name):
     x = floating(x)
     if not x.ndim:
-        raise OutOfRangeError(f'[fft.{name}] needs one dimension at least')
+        raise OutOfRangeError(f'[fft.{name}] needs at least one dimension')
     return x
 
 
@@ -56,7 +56,7 @@ def _many(name, real_only=False):
         s, dims = _places(x, s, dim, name)
         if not dims:
             if name in ('rfftn', 'irfftn'):
-                raise InvalidArgumentError(f'[fft.{name}] needs one dimension at least')
+                raise InvalidArgumentError(f'[fft.{name}] needs at least one dimension')
             return into(out, cast(x, _core.complex128 if x.dtype is _core.float64 else _core.complex64) if rank(x.dtype) < 3 else ops['clone'](x))
         return into(out, transform(x, s=s, axes=dims, norm=norm or 'backward'))
     call.__name__ = call.__qualname__ = name
@@ -83,7 +83,7 @@ def _last_apart(input, s, dim, name):
     x = floating(input)
     s, dims = _places(x, s, dim, name)
     if not dims:
-        raise InvalidArgumentError(f'[fft.{name}] needs one dimension at least')
+        raise InvalidArgumentError(f'[fft.{name}] needs at least one dimension')
     return x, None if s is None else s[:-1], dims[:-1], None if s is None or s[-1] == -1 else s[-1], dims[-1]
 
 

@@ -17,7 +17,7 @@ def _listed(tensors, name):
     if not isinstance(tensors, (tuple, list)):
         raise TypeError(f'[{name}] needs a list or tuple of Tensors, not {type(tensors).__name__}')
     if not tensors:
-        raise InvalidArgumentError(f'[{name}] needs one tensor at least')
+        raise InvalidArgumentError(f'[{name}] needs at least one tensor')
     return [check(x, name) for x in tensors]
 
 
@@ -74,7 +74,7 @@ def column_stack(tensors, *, out=None):
 def block_diag(*tensors):
     """Matrices along the diagonal of a larger one, 0 elsewhere."""
     if not tensors:
-        raise InvalidArgumentError('[block_diag] needs one tensor at least')
+        raise InvalidArgumentError('[block_diag] needs at least one tensor')
     if any(check(x).ndim > 2 for x in tensors):
         raise InvalidArgumentError('[block_diag] needs two dimensions at most')
     tensors = promoted(*(_reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) for x in tensors))
@@ -92,7 +92,7 @@ def split(tensor, split_size_or_sections, dim=0):
     """Parts of a size along a dimension, or of the sizes in a list."""
     dim = dim_of(dim, check(tensor).ndim)
     if not tensor.ndim:
-        raise InvalidArgumentError('[split] needs one dimension at least')
+        raise InvalidArgumentError('[split] needs at least one dimension')
     total, sizes = tensor.shape[dim], split_size_or_sections
     if isinstance(sizes, (tuple, list)):
         return split_with_sizes(tensor, sizes, dim)
@@ -126,7 +126,7 @@ def chunk(input, chunks, dim=0):
 def tensor_split(input, indices_or_sections: Any, dim=0):
     """Parts along a dimension: a number of parts of nearly equal size, or parts cut at indices."""
     if not check(input).ndim:
-        raise InvalidArgumentError('[tensor_split] needs one dimension at least')
+        raise InvalidArgumentError('[tensor_split] needs at least one dimension')
     dim = dim_of(dim, input.ndim)
     total, cuts = input.shape[dim], indices_or_sections
     if isinstance(cuts, Tensor):
@@ -170,6 +170,6 @@ unsafe_split, unsafe_chunk, unsafe_split_with_sizes = split, chunk, split_with_s
 def unbind(input, dim=0):
     """The entries along a dimension."""
     if not check(input).ndim:
-        raise OutOfRangeError('[unbind] needs one dimension at least')
+        raise OutOfRangeError('[unbind] needs at least one dimension')
     dim = dim_of(dim, input.ndim)
     return tuple(named(ops['select'](input, dim, i), 'UnbindBackward0') for i in range(input.shape[dim]))

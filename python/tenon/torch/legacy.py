@@ -57,5 +57,5 @@ def dtype_and_device(name):
     *where, kind = name.removeprefix('torch.').split('.')
     dtype = DTYPES.get(kind.removesuffix('Tensor'))
     if dtype is None:
-        raise InvalidArgumentError(f'[type] {name!r} is no type of tensors: the kinds are {", ".join(DTYPES)}')
+        raise InvalidArgumentError(f'[type] {name!r} is not a type of tensors: the types are {", ".join(DTYPES)}')
     return dtype, where[0] if where else 'cpu'

@@ -303,7 +303,7 @@ def multi_dot(tensors, *, out=None):
     """The product of several matrices, in the cheapest order; the first and the last may be vectors."""
     tensors = list(tensors)
     if len(tensors) < 2:
-        raise InvalidArgumentError('[linalg.multi_dot] needs two tensors at least')
+        raise InvalidArgumentError('[linalg.multi_dot] needs at least two tensors')
     last = len(tensors) - 1
     for i, x in enumerate(tensors):
         if check(x).ndim != 2 and not (x.ndim == 1 and i in (0, last)):

@@ -93,7 +93,7 @@ def get_default_dtype():
 def set_default_dtype(d):
     """Sets the dtype of floats in new tensors; what tenon's ops make of integers, and modules without dtype=, stay float32."""
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise DtypeError(f'[set_default_dtype] {d} is no floating dtype')
+        raise DtypeError(f'[set_default_dtype] {d} is not a floating dtype')
     defaults.dtype, defaults.complex = d, _core.complex128 if d is _core.float64 else _core.complex64
 
 

@@ -21,7 +21,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     'full'. From here on tensors print as in PyTorch, if they did not already."""
     if profile is not None:
         if profile not in _PROFILES:
-            raise InvalidArgumentError(f'[set_printoptions] profile {profile!r} is none of {", ".join(_PROFILES)}')
+            raise InvalidArgumentError(f'[set_printoptions] profile {profile!r} is not one of {", ".join(_PROFILES)}')
         _options.update(zip(_NAMES, _PROFILES[profile], strict=True))
     given = zip(_NAMES, (precision, threshold, edgeitems, linewidth), strict=True)
     _options.update({name: value for name, value in given if value is not None}, sci_mode=sci_mode)

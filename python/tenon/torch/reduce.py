@@ -247,7 +247,7 @@ def norm(input, p: Any = 'fro', dim=None, keepdim=False, out=None, dtype=None):
 def renorm(input, p, dim, maxnorm, *, out=None):
     """input with slices along dim scaled down to a p-norm of maxnorm if theirs is larger."""
     if check(input).ndim < 2:
-        raise InvalidArgumentError('[renorm] needs two dimensions at least')
+        raise InvalidArgumentError('[renorm] needs at least two dimensions')
     if p <= 0 or maxnorm < 0:
         raise InvalidArgumentError(f'[renorm] p {p} must be positive and maxnorm {maxnorm} not negative')
     dim = dim_of(dim, input.ndim)
@@ -315,7 +315,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Differences of neighbours along a dimension, n times."""
     x = check(input)
     if not x.ndim:
-        raise InvalidArgumentError('[diff] needs one dimension at least')
+        raise InvalidArgumentError('[diff] needs at least one dimension')
     dim = dim_of(dim, x.ndim)
     if n < 0:
         raise InvalidArgumentError(f'[diff] n is {n}, must not be negative')
@@ -339,7 +339,7 @@ def _sides(name, y, x, dx, dim):
     """The sums of neighbours, the distances between them, and dim."""
     dim = dim_of(dim, check(y).ndim)
     if not y.ndim:
-        raise OutOfRangeError(f'[{name}] needs one dimension at least')
+        raise OutOfRangeError(f'[{name}] needs at least one dimension')
     if y.dtype is _core.bool or (isinstance(x, Tensor) and x.dtype is _core.bool):
         raise InvalidArgumentError(f'[{name}] is not defined for bool')
     n = y.shape[dim]
@@ -394,7 +394,7 @@ def gradient(input, *, spacing: Any = 1, dim=None, edge_order=1):
 def _slope(x, dim, spacing, edge_order):
     n = x.shape[dim]
     if n < edge_order + 1:
-        raise InvalidArgumentError(f'[gradient] dim {dim} has {n} entries, must have {edge_order + 1} at least')
+        raise InvalidArgumentError(f'[gradient] dim {dim} has {n} entries, must have at least {edge_order + 1}')
     x = floating(x)
 
     def part(begin, end):

@@ -347,7 +347,7 @@ def narrow(input, dim, start, length):
     """`length` entries from `start` along a dimension; a view."""
     dim = dim_of(dim, check(input).ndim)
     if not input.ndim:
-        raise InvalidArgumentError('[narrow] needs one dimension at least')
+        raise InvalidArgumentError('[narrow] needs at least one dimension')
     if isinstance(start, Tensor):
         if start.ndim or rank(start.dtype) != 1:
             raise InvalidArgumentError('[narrow] start must be one integer')
@@ -364,7 +364,7 @@ def narrow(input, dim, start, length):
 def select(input, dim, index):
     """Entry `index` along a dimension."""
     if not check(input).ndim:
-        raise OutOfRangeError('[select] needs one dimension at least')
+        raise OutOfRangeError('[select] needs at least one dimension')
     return ops['select'](input, dim_of(dim, input.ndim), index)
 
 
@@ -391,7 +391,7 @@ def meshgrid(*tensors, indexing='ij'):
     from .._array_api.shapes import meshgrid as grid
     tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if not tensors:
-        raise InvalidArgumentError('[meshgrid] needs one tensor at least')
+        raise InvalidArgumentError('[meshgrid] needs at least one tensor')
     return tuple(grid(*(_reshape(x, (1,)) if not x.ndim else x for x in tensors), indexing=indexing or 'ij'))
 
 

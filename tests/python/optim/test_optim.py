@@ -192,7 +192,7 @@ def test_state_has_its_parameters_layout(kind, options):
 def test_errors():
     w = nn.Parameter(tenon.ones(1))
     for params, error, message in (([], ValueError, 'no parameters'), (w, TypeError, 'not one Tensor'), ([3], TypeError, 'Tensor'),
-                                   ([w, w], ValueError, 'twice'), ([w * 2], ValueError, 'no leaf: mul'),
+                                   ([w, w], ValueError, 'twice'), ([w * 2], ValueError, 'not a leaf: mul'),
                                    ([{'lr': 1}], TypeError, '"params"'), ([{'params': []}], ValueError, 'without'),
                                    ([{'params': [w], 'speed': 1}], TypeError, "'speed'"),
                                    (nn.Linear(2, 2), TypeError, r'not Linear: give model.parameters\(\)'), (3, TypeError, 'not int'),

@@ -254,7 +254,7 @@ def test_files_are_replaced_atomically(tmp_path):
     with pytest.raises(TypeError, match=r'cannot write a builtins\.object'):
         ours.save([object()], path)
     assert ours.load(os.fsencode(path)) == [2] and sorted(os.listdir(tmp_path)) == ['link.pt', 'x.pt']
-    with pytest.raises(OSError, match='no regular file'):
+    with pytest.raises(OSError, match='not a regular file'):
         ours.save([1], tmp_path)
     with pytest.raises(FileNotFoundError):
         ours.load(tmp_path / 'none.pt')

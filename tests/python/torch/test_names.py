@@ -61,7 +61,7 @@ def test_default_dtype(torch, name):
         for module in (torch, ours):
             module.set_default_dtype(module.float32)
     assert dtypes[0] == dtypes[1]
-    with pytest.raises(TypeError, match='no floating dtype'):
+    with pytest.raises(TypeError, match='not a floating dtype'):
         ours.set_default_dtype(ours.int64)
 
 

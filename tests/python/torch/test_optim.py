@@ -347,7 +347,7 @@ def test_hooks_and_groups():
     (lambda o, w: o.SGD(w), TypeError, r'give \[parameter\]'),
     (lambda o, w: o.SGD([]), ValueError, 'no parameters'),
     (lambda o, w: o.SGD([w, w]), ValueError, 'more than one place'),
-    (lambda o, w: o.SGD([w * 2]), ValueError, 'no leaf'),
+    (lambda o, w: o.SGD([w * 2]), ValueError, 'not a leaf'),
     (lambda o, w: o.SGD([3]), TypeError, 'must be Tensors'),
     (lambda o, w: o.SGD([w], lr=-1), ValueError, 'lr is -1'),
     (lambda o, w: o.SGD([w], nesterov=True), ValueError, 'nesterov'),

@@ -66,4 +66,4 @@ def is_bf16_supported(including_emulation=True):
 
 def get_device_capability(device=None):
     """Not offered: devices do not report it."""
-    raise RuntimeError('[get_device_capability] devices do not tell it: see get_device_properties(), and `tenon devices`')
+    raise RuntimeError('[get_device_capability] devices do not report it: see get_device_properties(), and `tenon devices`')

@@ -25,7 +25,7 @@ class Categorical(Distribution):
             raise ValueError(f'[{type(self).__name__}] give either probs or logits')
         given = logits if probs is None else probs
         if given.dim() < 1:
-            raise ValueError(f'[{type(self).__name__}] probs or logits need one dimension at least')
+            raise ValueError(f'[{type(self).__name__}] probs or logits need at least one dimension')
         if probs is None:
             self.logits = given - given.logsumexp(-1, True)
         else:

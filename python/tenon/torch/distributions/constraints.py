@@ -57,7 +57,7 @@ class independent(Constraint):
     def check(self, value):
         found = self.base_constraint.check(value)
         if found.dim() < self.reinterpreted_batch_ndims:
-            raise ValueError(f'[constraints] value has rank {value.dim()}, must be {self.event_dim} at least')
+            raise ValueError(f'[constraints] value has rank {value.dim()}, must be at least {self.event_dim}')
         return found.flatten(found.dim() - self.reinterpreted_batch_ndims).all(-1) if self.reinterpreted_batch_ndims else found
 
     def __repr__(self):

@@ -147,7 +147,7 @@ class Distribution:
 
     def enumerate_support(self, expand=True):
         """All possible values, along a first dimension."""
-        raise NotImplementedError(f'[{type(self).__name__}] has values without end, or too many to tell')
+        raise NotImplementedError(f'[{type(self).__name__}] has infinitely many values, or too many to list')
 
     def entropy(self):
         """The entropy, in nats."""
@@ -180,7 +180,7 @@ class Distribution:
         except NotImplementedError:
             return
         if somewhere(~support.check(value)):
-            raise ValueError(f'[{name}] the value must lie within the support ({support!r}), but found invalid values:\n{value}')
+            raise ValueError(f'[{name}] the value must be within the support ({support!r}), but found invalid values:\n{value}')
 
     def _enumerated(self, count, dtype, device, expand):
         values = torch.arange(count, dtype=dtype, device=device).reshape((-1, *[1] * len(self._batch_shape)))

@@ -149,7 +149,7 @@ class Dirichlet(ExponentialFamily):
 
     def __init__(self, concentration, validate_args=None):
         if concentration.dim() < 1:
-            raise ValueError('[Dirichlet] concentration needs one dimension at least')
+            raise ValueError('[Dirichlet] concentration needs at least one dimension')
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 

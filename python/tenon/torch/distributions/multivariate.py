@@ -71,7 +71,7 @@ class MultivariateNormal(_OfCovariance):
             raise ValueError('[MultivariateNormal] give one of covariance_matrix, precision_matrix and scale_tril')
         (name, matrix), = given.items()
         if loc.dim() < 1 or matrix.dim() < 2:
-            raise ValueError(f'[MultivariateNormal] loc needs one dimension at least and {name} two')
+            raise ValueError(f'[MultivariateNormal] loc needs at least one dimension and {name} two')
         batch = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand((*batch, loc.shape[-1]))
         self._keep(name, matrix.expand((*batch, *matrix.shape[-2:])))
@@ -104,7 +104,7 @@ class LowRankMultivariateNormal(Distribution):
 
     def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
         if loc.dim() < 1 or cov_factor.dim() < 2 or cov_diag.dim() < 1:
-            raise ValueError('[LowRankMultivariateNormal] loc and cov_diag need one dimension at least, cov_factor two')
+            raise ValueError('[LowRankMultivariateNormal] loc and cov_diag need at least one dimension, cov_factor two')
         n = loc.shape[-1]
         if cov_factor.shape[-2] != n or cov_diag.shape[-1] != n:
             raise ValueError(f'[LowRankMultivariateNormal] {n} elements of loc, but cov_factor is {tuple(cov_factor.shape)} and cov_diag '
@@ -177,7 +177,7 @@ class Wishart(_OfCovariance, ExponentialFamily):
             raise ValueError('[Wishart] give one of covariance_matrix, precision_matrix and scale_tril')
         (name, matrix), = given.items()
         if matrix.dim() < 2:
-            raise ValueError(f'[Wishart] {name} needs two dimensions at least')
+            raise ValueError(f'[Wishart] {name} needs at least two dimensions')
         df = df if isinstance(df, torch.Tensor) else torch.tensor(float(df), dtype=matrix.dtype, device=matrix.device)
         batch, events = torch.broadcast_shapes(df.shape, matrix.shape[:-2]), matrix.shape[-2:]
         if somewhere(df <= events[-1] - 1):

@@ -473,7 +473,7 @@ class CorrCholeskyTransform(Transform):
     def _call(self, x):
         n = (1 + math.isqrt(1 + 8 * x.shape[-1])) // 2
         if n * (n - 1) // 2 != x.shape[-1]:
-            raise ValueError(f'[CorrCholeskyTransform] {x.shape[-1]} numbers are no strict triangle of a matrix')
+            raise ValueError(f'[CorrCholeskyTransform] {x.shape[-1]} numbers do not fill a strict triangle of a matrix')
         eps = torch.finfo(x.dtype).eps
         r = _below(x.tanh().clamp(-1 + eps, 1 - eps), n)
         rest = (1 - r * r).cumprod(-1).sqrt()

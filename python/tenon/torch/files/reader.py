@@ -394,7 +394,7 @@ def _typed(reader, make, kind, arguments, state):
 def _leave_out(state):
     """Attributes of tensors: those of a buffer have no meaning here, and a Tensor cannot have others."""
     if state is not None and type(state) is not dict:
-        raise LoadError('[torch.load] the attributes of a tensor are no dict')
+        raise LoadError('[torch.load] the attributes of a tensor are not a dict')
     others = sorted(str(key) for key in (state or {}).keys() - {'persistent', '_is_buffer'})
     if others:
         warnings.warn(f'[torch.load] attributes of a tensor are left out: {", ".join(others):.200}', stacklevel=2)

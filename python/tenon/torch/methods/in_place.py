@@ -149,7 +149,7 @@ class InPlace:
     def geometric_(self: Any, p, *, generator=None):
         """The number of trials, each a success with probability p, up to and including the first success."""
         if not 0 < p < 1:
-            raise InvalidArgumentError(f'[geometric_] p is {p}, must lie between 0 and 1')
+            raise InvalidArgumentError(f'[geometric_] p is {p}, must be between 0 and 1')
         return _copy(self, ops['clamp'](ops['ceil'](ops['log1p'](-_draw(self, generator)) / math.log1p(-p)), 1, None))
 
     def bernoulli_(self: Any, p=0.5, *, generator=None):
@@ -169,7 +169,7 @@ class InPlace:
         low, high = _bounds('random_', bounds, named, (0, None))
         high = _most(self.dtype) + 1 if high is None else high
         if low >= high:
-            raise InvalidArgumentError(f'[random_] from {low} to {high}: there is no number')
+            raise InvalidArgumentError(f'[random_] from {low} to {high}: there is no number between them')
         return _copy(self, ops['randint'](self.shape, int(low), min(int(high), 2**63 - 1), _core.int64, self.device, generator))
 
     # Python functions applied element by element, on the host.

@@ -47,7 +47,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 def orthogonal_(tensor, gain=1, generator=None):
     """A matrix, with all dimensions after the first merged, whose rows or columns are orthonormal."""
     if tensor.ndim < 2:
-        raise InvalidArgumentError(f'[orthogonal_] tensor has rank {tensor.ndim}, must be 2 at least')
+        raise InvalidArgumentError(f'[orthogonal_] tensor has rank {tensor.ndim}, must be at least 2')
     if not tensor.size:
         return tensor
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])

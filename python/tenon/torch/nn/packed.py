@@ -55,7 +55,7 @@ class PackedSequence(_Fields):
                 raise InvalidArgumentError('[PackedSequence] batch_sizes is missing: pack_sequence() and pack_padded_sequence() make it')
             data, batch_sizes = data
         if batch_sizes.device.type != 'cpu':
-            raise InvalidArgumentError('[PackedSequence] batch_sizes must lie on the host')
+            raise InvalidArgumentError('[PackedSequence] batch_sizes must be on the host')
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -119,7 +119,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if len(lengths) != x.shape[1]:
         raise RuntimeError(f'[pack_padded_sequence] {len(lengths)} lengths for a batch of {x.shape[1]}')
     if not lengths or min(lengths) <= 0:
-        raise RuntimeError('[pack_padded_sequence] lengths must be above 0, and one at least')
+        raise RuntimeError('[pack_padded_sequence] lengths must be above 0, and at least one is needed')
     if max(lengths) > x.shape[0]:
         raise RuntimeError(f'[pack_padded_sequence] a length of {max(lengths)} for {x.shape[0]} steps')
     sorted_indices = None
@@ -171,7 +171,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side='
         raise RuntimeError(f'[pad_sequence] sequences must be tensors in a list, not {type(sequences).__name__}')
     sequences = list(sequences)
     if not sequences:
-        raise RuntimeError('[pad_sequence] needs one sequence at least')
+        raise RuntimeError('[pad_sequence] needs at least one sequence')
     longest = max(x.shape[0] for x in sequences)
     return ops['stack']([_padded(x, 0, longest, padding_value, padding_side == 'left') for x in sequences], 0 if batch_first else 1)
 

@@ -66,7 +66,7 @@ class Rprop(Optimizer):
                  differentiable=False):
         check('Rprop', lr=lr)
         if not 0 < etas[0] < 1 < etas[1]:
-            raise ValueError(f'[Rprop] etas are {etas}, must lie below and above 1')
+            raise ValueError(f'[Rprop] etas are {etas}, must be below and above 1')
         super().__init__(params, {'lr': lr, 'etas': etas, 'step_sizes': step_sizes, **WAYS, 'foreach': foreach, 'maximize': maximize,
                                   'differentiable': differentiable, 'capturable': capturable})
 

@@ -321,7 +321,7 @@ class ChainedScheduler(LRScheduler):
 
     def __init__(self, schedulers, optimizer=None):
         if not schedulers:
-            raise ValueError('[ChainedScheduler] needs one schedule at least')
+            raise ValueError('[ChainedScheduler] needs at least one schedule')
         optimizer = optimizer or schedulers[0].optimizer
         _check_same('ChainedScheduler', optimizer, schedulers)
         self.optimizer, self._schedulers = optimizer, list(schedulers)

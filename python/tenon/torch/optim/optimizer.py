@@ -59,7 +59,7 @@ class Optimizer:
             if not isinstance(x, Tensor):
                 raise TypeError(f'[{name}] parameters must be Tensors, not {type(x).__name__}')
             if not x.is_leaf:
-                raise ValueError(f'[{name}] a parameter that is no leaf: {str.__str__(x.grad_fn or "")} made it')
+                raise ValueError(f'[{name}] a parameter is not a leaf: {str.__str__(x.grad_fn or "")} made it')
             if id(x) in known:
                 raise ValueError(f'[{name}] some parameters are in more than one place')
             known.add(id(x))

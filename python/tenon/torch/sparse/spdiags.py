@@ -12,7 +12,7 @@ def spdiags(diagonals, offsets, shape, layout=None):
     if offsets.shape[0] != diagonals.shape[0]:
         raise InvalidArgumentError(f'[sparse.spdiags] {offsets.shape[0]} offsets for {diagonals.shape[0]} diagonals')
     if len(set(offsets.tolist())) != offsets.shape[0]:
-        raise InvalidArgumentError('[sparse.spdiags] an offset comes twice')
+        raise InvalidArgumentError('[sparse.spdiags] an offset is given twice')
     rows, columns, values = [], [], []
     for k, offset in enumerate(offsets.tolist()):
         first, last = max(0, offset), min(shape[1], shape[0] + offset, diagonals.shape[1])

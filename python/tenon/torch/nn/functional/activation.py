@@ -182,7 +182,7 @@ def glu(input, dim=-1):
     """One half along a dimension times the sigmoid of the other."""
     x = _floating('glu', input)
     if not x.ndim:
-        raise InvalidArgumentError('[glu] needs one dimension at least')
+        raise InvalidArgumentError('[glu] needs at least one dimension')
     dim = dim_of(dim, x.ndim)
     if x.shape[dim] % 2:
         raise InvalidArgumentError(f'[glu] dim {dim} has {x.shape[dim]} entries, must be even')

@@ -43,7 +43,7 @@ def feature_dropout(input, p, train):
     """dropout() of whole channels (N, C, …)."""
     _probability(p)
     if check(input).ndim < 2:
-        raise InvalidArgumentError('[feature_dropout] needs two dimensions at least')
+        raise InvalidArgumentError('[feature_dropout] needs at least two dimensions')
     if not train or p == 0:
         return input
     keep = _kept((*input.shape[:2], *(1,) * (input.ndim - 2)), p, input)

@@ -87,7 +87,7 @@ def _check(query, key, value, embed_dim, heads, key_padding_mask, attn_mask, is_
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
         raise InvalidArgumentError(f'{name} query, key and value have ranks {query.ndim}, {key.ndim} and {value.ndim}, must be all 3 or all 2')
     if is_causal and attn_mask is None:
-        raise RuntimeError(f'{name} is_causal tells how attn_mask is: give that, too')
+        raise RuntimeError(f'{name} is_causal describes attn_mask: give attn_mask, too')
     if query.shape[-1] != embed_dim:
         raise InvalidArgumentError(f'{name} the last dimension of query is {query.shape[-1]}, must be {embed_dim}')
     if embed_dim % heads:

@@ -85,7 +85,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """x / (k + alpha · mean of the squares of `size` neighbouring channels)^beta; x (N, C, …)."""
     if check(input).ndim < 3:
-        raise InvalidArgumentError(f'[local_response_norm] input has rank {input.ndim}, must be 3 at least')
+        raise InvalidArgumentError(f'[local_response_norm] input has rank {input.ndim}, must be at least 3')
     if not input.size:
         return input
     squares = ops['unsqueeze'](input * input, 1)

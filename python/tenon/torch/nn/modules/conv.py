@@ -100,7 +100,7 @@ class _TransposedNd(_ConvNd):
                  for m, s, p, d, k in zip(shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size)]
         if any(not low <= want < low + step for want, low, step in zip(size[-n:], least, self.stride)):
             most = [low + step - 1 for low, step in zip(least, self.stride)]
-            raise InvalidArgumentError(f'[{name}] output_size {size[-n:]} must lie between {least} and {most}')
+            raise InvalidArgumentError(f'[{name}] output_size {size[-n:]} must be between {least} and {most}')
         return tuple(want - low for want, low in zip(size[-n:], least))
 
     def forward(self, input, output_size=None):

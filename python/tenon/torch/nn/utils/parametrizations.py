@@ -200,7 +200,7 @@ def orthogonal(module, name='weight', orthogonal_map=None, *, use_trivialization
     """
     weight = _weight('orthogonal', module, name)
     if weight.ndim < 2:
-        raise InvalidArgumentError(f'[orthogonal] {name!r} has rank {weight.ndim}, must be 2 at least')
+        raise InvalidArgumentError(f'[orthogonal] {name!r} has rank {weight.ndim}, must be at least 2')
     if orthogonal_map is None:
         orthogonal_map = 'matrix_exp' if weight.shape[-2] == weight.shape[-1] or weight.dtype.is_complex else 'householder'
     if orthogonal_map not in ('matrix_exp', 'cayley', 'householder'):

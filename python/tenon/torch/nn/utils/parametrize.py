@@ -42,7 +42,7 @@ class ParametrizationList(ModuleList):
     def __init__(self, modules, original, unsafe=False):
         modules = list(modules)
         if not modules:
-            raise InvalidArgumentError('[ParametrizationList] needs one module at least')
+            raise InvalidArgumentError('[ParametrizationList] needs at least one module')
         super().__init__(modules)
         self.unsafe = unsafe
         with no_grad():

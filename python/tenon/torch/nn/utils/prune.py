@@ -146,7 +146,7 @@ class PruningContainer(BasePruningMethod):
     def add_pruning_method(self, method):
         """Adds a method for the same tensor."""
         if not isinstance(method, BasePruningMethod):
-            raise TypeError(f'[prune] {type(method).__name__} is no pruning method')
+            raise TypeError(f'[prune] {type(method).__name__} is not a pruning method')
         name = getattr(method, '_tensor_name', None)
         if name != self._tensor_name:
             raise InvalidArgumentError(f'[prune] the container is for {self._tensor_name!r}, the method for {name!r}')
