@@ -41,8 +41,8 @@ class AnchoredExpression {
   tn_graph_expression expression_{};
 };
 
-// By buffer: may it be channels-last? True for images that only anchors and elementwise nodes touch, if every view shows the whole buffer
-// and the buffer is the graph's own.
+// By buffer: should it be channels-last? Only images of the graph's own whose every view shows the whole buffer, and only where anchors
+// gain more than other nodes lose. Images that elementwise nodes link are decided together.
 std::vector<bool> images(const Graph& graph, const std::vector<std::vector<uint32_t>>& chains);
 // The strides of a channels-last view.
 void put_channels_last(View& view);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "fuse/anchored.hpp"
 #include "pass/values.hpp"
@@ -53,34 +54,63 @@ std::vector<bool> candidates(const Graph& graph) {
   return fit;
 }
 
+// Buffers that loops over elements link should lie in one order.
+class Linked {
+ public:
+  Linked(const Graph& graph, const std::vector<bool>& fit) : parent_(graph.buffers.size()) {
+    std::iota(parent_.begin(), parent_.end(), 0u);
+    for (const Node& node : graph.nodes) {
+      if (!is_loop(node)) continue;
+      uint32_t first = UINT32_MAX;
+      each_view_of(node, [&](const View& view) {
+        if (!fit[view.buffer] || shows_channels_last(view)) return;
+        if (first == UINT32_MAX) first = view.buffer;
+        parent_[root(view.buffer)] = root(first);
+      });
+    }
+  }
+  static bool is_loop(const Node& node) { return node.loop && node.loop->reduced == 0; }
+
+  uint32_t root(uint32_t buffer) {
+    while (parent_[buffer] != buffer) buffer = parent_[buffer] = parent_[parent_[buffer]];
+    return buffer;
+  }
+
+ private:
+  std::vector<uint32_t> parent_;
+};
+
 }  // namespace
 
+// Linked buffers are turned if anchors, and nodes that see channels last, touch more of their elements than nodes for which a turned image
+// is copied.
 std::vector<bool> images(const Graph& graph, const std::vector<std::vector<uint32_t>>& chains) {
   const std::vector<bool> fit = candidates(graph);
-  std::vector<bool> turned(graph.buffers.size());
+  std::vector<bool> anchored(graph.nodes.size()), turned(graph.buffers.size());
   for (const auto& chain : chains) {
     // Products of integers lie as their windows do.
     const auto is_image = [&](uint32_t at) { return graph.nodes[at].name() != "linear_integer"; };
     if (!std::ranges::all_of(chain, is_image)) continue;
-    for (const uint32_t at : chain)
-      each_view_of(graph.nodes[at],
-                   [&](const View& view) { turned[view.buffer] = fit[view.buffer]; });
+    for (const uint32_t at : chain) anchored[at] = true;
   }
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const Node& node : graph.nodes) {
-      if (!node.loop || node.loop->reduced != 0) continue;
-      bool some = false;
-      each_view_of(node, [&](const View& view) {
-        some = some || (turned[view.buffer] && view.contiguous());
-      });
-      if (!some) continue;
-      each_view_of(node, [&](const View& view) {
-        if (!fit[view.buffer] || turned[view.buffer]) return;
-        turned[view.buffer] = grows = true;
-      });
-    }
+  Linked linked(graph, fit);
+  std::vector<int64_t> gain(graph.buffers.size());  // by root
+  std::vector<bool> met(graph.buffers.size());      // by an anchor; by root
+  for (size_t at = 0; at < graph.nodes.size(); ++at) {
+    const Node& node = graph.nodes[at];
+    each_view_of(node, [&](const View& view) {
+      if (!fit[view.buffer]) return;
+      const uint32_t root = linked.root(view.buffer);
+      const bool anchor = anchored[at] && !Linked::is_loop(node);
+      met[root] = met[root] || anchor;
+      if (anchor || shows_channels_last(view))
+        gain[root] += view.numel();
+      else if (!Linked::is_loop(node))
+        gain[root] -= view.numel();
+    });
   }
+  for (uint32_t b = 0; b < turned.size(); ++b)
+    turned[b] = fit[b] && met[linked.root(b)] && gain[linked.root(b)] > 0;
   return turned;
 }
 

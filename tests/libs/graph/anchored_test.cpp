@@ -286,6 +286,21 @@ TEST_F(Anchored, ImagesSeenChannelsLastAreNotCopied) {
   for (size_t k = 0; k < found.size(); ++k) EXPECT_LT(error(found[k], wanted[k]), 1e-5);
 }
 
+// Between convolutions and nodes that take rows, images stay in rows.
+TEST_F(Anchored, ImagesThatOthersTakeInRowsAreNotCopied) {
+  const Block block(kGeometries[1]), wide = block.in(DType::F64);
+  const Tensor x = block.input();
+  const auto fn = [](const Block& b) {
+    return [&b](In in) {
+      const Tensor normed = silu(group_norm(silu(b.conv(in[0])), 8).y);
+      return std::vector{normed * 2.0};
+    };
+  };
+  const graph::Program program = graph::trace({x}, fn(block));
+  EXPECT_FALSE(stands_alone(program, "clone")) << program.explain();
+  EXPECT_LT(error(program({x})[0], fn(wide)(std::vector{x.to(DType::F64)})[0]), 1e-5);
+}
+
 // Channels-last layout between other nodes, with the bits of eager calls.
 TEST_F(Anchored, PoolingsOfBytes) {
   for (const DType dtype : {DType::U8, DType::I8}) {
