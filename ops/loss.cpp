@@ -7,6 +7,7 @@
 #include "ops/number.hpp"
 #include "ops/operands.hpp"
 #include "ops/record.hpp"
+#include "tensor/broadcast.hpp"
 
 namespace {
 
@@ -18,17 +19,6 @@ void require_reduction(const Frame& frame, std::string_view reduction) {
 Tensor reduced(const CompositeArgs& in, const Tensor& loss, std::string_view reduction) {
   require_reduction(in.frame(), reduction);
   return reduction == "none" ? loss : reduction == "sum" ? sum(loss) : mean(loss);
-}
-
-// The number of elements of the broadcast shape.
-int64_t pair_count(std::span<const int64_t> a, std::span<const int64_t> b) {
-  if (a.size() < b.size()) std::swap(a, b);
-  int64_t n = product(a.first(a.size() - b.size()));
-  for (size_t d = 1; d <= b.size(); ++d) {
-    const int64_t size = a[a.size() - d];
-    n *= size == 1 ? b[b.size() - d] : size;
-  }
-  return n;
 }
 
 // A loss of the difference of two operands that broadcast. The result has rank 0, or their shape if nothing is reduced.
@@ -54,8 +44,11 @@ tn_dtype real_pair(const Frame& frame) {
 void set_pair_gradients(GradCall& c, std::optional<double> delta, double scale) {
   using arg = tenon::arg::mse_loss;
   const Tensor x = c.in(arg::x), target = c.in(arg::target), g = c.grad();
-  if (c.str(arg::reduction) == "mean")
-    scale /= static_cast<double>(pair_count(c.shape(arg::x), c.shape(arg::target)));
+  if (c.str(arg::reduction) == "mean") {
+    Dims pairs;
+    broadcast(c.shape(arg::x), c.shape(arg::target), pairs);
+    scale /= static_cast<double>(product(pairs));
+  }
   Tensor gx;
   if (c.needs(arg::x)) c.set(arg::x, gx = huber_loss_backward(g, x, target, delta, scale));
   if (!c.needs(arg::target)) return;

@@ -5,6 +5,7 @@
 
 #include "dispatch/foreign.hpp"
 #include "memory/generator.hpp"
+#include "tensor/broadcast.hpp"
 
 namespace tenon::core {
 namespace {
@@ -186,17 +187,10 @@ void Frame::along(uint32_t dim_arg, uint32_t dim) {
 }
 
 Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<const int64_t> b) {
-  if (a.size() < b.size()) std::swap(a, b);
-  Dims shape(a);
-  size_t skip = a.size() - b.size();
-  for (size_t d = 0; d < b.size(); ++d) {
-    int64_t& size = shape[skip + d];
-    if (size == b[d] || b[d] == 1) continue;
-    if (size != 1)
-      frame.fail(TN_INVALID_ARGUMENT, "shapes {} and {} do not broadcast", format_shape(a),
-                 format_shape(b));
-    size = b[d];
-  }
+  Dims shape;
+  if (!broadcast(a, b, shape))
+    frame.fail(TN_INVALID_ARGUMENT, "shapes {} and {} do not broadcast", format_shape(a),
+               format_shape(b));
   return shape;
 }
 
