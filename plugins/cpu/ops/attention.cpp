@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "attention-inl.hpp"
+#include "float_kernels.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
@@ -166,19 +167,14 @@ void forward(const tn_call& call) {
   });
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_ATTENTION,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<forward<T>>,
-            .flags = TN_KERNEL_STRIDED,
-            .scratch_size = scratch_of<forward_scratch<T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add({.schema = TN_SCHEMA_ATTENTION,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<forward<T>>,
+              .flags = TN_KERNEL_STRIDED,
+              .scratch_size = scratch_of<forward_scratch<T>>});
+  });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>
 
 #include "attention-inl.hpp"
+#include "float_kernels.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
@@ -240,19 +241,14 @@ void backward(const tn_call& call) {
   if (!f.in_place()) finish(f);
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_ATTENTION_BACKWARD,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<backward<T>>,
-            .flags = TN_KERNEL_STRIDED,
-            .scratch_size = scratch_of<backward_scratch<T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add({.schema = TN_SCHEMA_ATTENTION_BACKWARD,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<backward<T>>,
+              .flags = TN_KERNEL_STRIDED,
+              .scratch_size = scratch_of<backward_scratch<T>>});
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "float_kernels.hpp"
 #include "indexing.hpp"
 #include "lanes-inl.hpp"
 #include "tenon/schemas.h"
@@ -136,14 +137,12 @@ void embedding_bag(const tn_call& call) {
                   false);
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_EMBEDDING_BAG,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<embedding_bag<T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list), add_of<double>(list), add_of<F16>(list), add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add({.schema = TN_SCHEMA_EMBEDDING_BAG,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<embedding_bag<T>>});
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
+#include "float_kernels.hpp"
 #include "kernels.hpp"
 #include "ops/targets.hpp"
 #include "tenon/schemas.h"
@@ -85,21 +86,16 @@ void backward(const tn_call& call) {
                });
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_NLL_LOSS, .dtypes = TN_MASK(kDtype<T>), .run = run_of<forward<T>>});
-  list.add({.schema = TN_SCHEMA_NLL_LOSS_BACKWARD,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<backward<T>>});
-}
-
 }  // namespace
 
 void add_loss_nll_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add(
+        {.schema = TN_SCHEMA_NLL_LOSS, .dtypes = TN_MASK(kDtype<T>), .run = run_of<forward<T>>});
+    list.add({.schema = TN_SCHEMA_NLL_LOSS_BACKWARD,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<backward<T>>});
+  });
 }
 
 }  // namespace tenon::cpu

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "channels-inl.hpp"
+#include "float_kernels.hpp"
 #include "tenon/schemas.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -104,16 +105,12 @@ void batch_norm(const tn_call& call) {
   });
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  list.add(
-      {.schema = TN_SCHEMA_BATCH_NORM, .dtypes = TN_MASK(kDtype<T>), .run = run_of<batch_norm<T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add({.schema = TN_SCHEMA_BATCH_NORM,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<batch_norm<T>>});
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <hwy/foreach_target.h>
 
 #include "channels-inl.hpp"
+#include "float_kernels.hpp"
 #include "tenon/schemas.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -112,17 +113,12 @@ void backward(const tn_call& call) {
       });
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_BATCH_NORM_BACKWARD,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<backward<T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add({.schema = TN_SCHEMA_BATCH_NORM_BACKWARD,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<backward<T>>});
+  });
 }
 
 }  // namespace

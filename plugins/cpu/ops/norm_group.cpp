@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "channels-inl.hpp"
+#include "float_kernels.hpp"
 #include "tenon/schemas.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -97,19 +98,15 @@ void group_norm_backward(const tn_call& call) {
   }
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  list.add(
-      {.schema = TN_SCHEMA_GROUP_NORM, .dtypes = TN_MASK(kDtype<T>), .run = run_of<group_norm<T>>});
-  list.add({.schema = TN_SCHEMA_GROUP_NORM_BACKWARD,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<group_norm_backward<T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add({.schema = TN_SCHEMA_GROUP_NORM,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<group_norm<T>>});
+    list.add({.schema = TN_SCHEMA_GROUP_NORM_BACKWARD,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<group_norm_backward<T>>});
+  });
 }
 
 }  // namespace

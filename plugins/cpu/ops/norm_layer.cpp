@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../common/norm_call.hpp"
+#include "float_kernels.hpp"
 #include "moments-inl.hpp"
 #include "ops/norm_parameter.hpp"
 #include "tenon/schemas.h"
@@ -81,20 +82,15 @@ void norm_rows(const tn_call& call) {
                });
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_LAYER_NORM,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<norm_rows<false, T>>});
-  list.add({.schema = TN_SCHEMA_RMS_NORM,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<norm_rows<true, T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add({.schema = TN_SCHEMA_LAYER_NORM,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<norm_rows<false, T>>});
+    list.add({.schema = TN_SCHEMA_RMS_NORM,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<norm_rows<true, T>>});
+  });
 }
 
 }  // namespace

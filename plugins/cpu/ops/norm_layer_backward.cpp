@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../common/norm_call.hpp"
+#include "float_kernels.hpp"
 #include "kernels.hpp"
 #include "lanes-inl.hpp"
 #include "ops/norm_parameter.hpp"
@@ -129,20 +130,15 @@ void backward(const tn_call& call) {
 }
 
 // The dtype of the first tensor is that of g, which is x's.
-template <class T>
-void add_of(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_LAYER_NORM_BACKWARD,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<backward<false, T>>});
-  list.add({.schema = TN_SCHEMA_RMS_NORM_BACKWARD,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<backward<true, T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    list.add({.schema = TN_SCHEMA_LAYER_NORM_BACKWARD,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<backward<false, T>>});
+    list.add({.schema = TN_SCHEMA_RMS_NORM_BACKWARD,
+              .dtypes = TN_MASK(kDtype<T>),
+              .run = run_of<backward<true, T>>});
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "convert.hpp"
 #include "dispatch.hpp"
+#include "float_kernels.hpp"
 #include "kernels.hpp"
 #include "tenon/philox.hpp"
 #include "tenon/schemas.h"
@@ -246,17 +247,6 @@ void dropout_mask(const tn_call& call) {
                          });
 }
 
-template <class T>
-void add_floats(KernelList& list) {
-  const uint64_t mask = TN_MASK(kDtype<T>);
-  list.add({.schema = TN_SCHEMA_UNIFORM, .dtypes = mask, .run = run_of<uniform<T>>});
-  list.add({.schema = TN_SCHEMA_NORMAL, .dtypes = mask, .run = run_of<normal<T>>});
-  list.add({.schema = TN_SCHEMA_BERNOULLI, .dtypes = mask, .run = run_of<bernoulli<T>>});
-  list.add({.schema = TN_SCHEMA_DROPOUT_MASK,
-            .dtypes = mask,
-            .run = run_of<dropout_mask<T>>,
-            .flags = TN_KERNEL_STRIDED});
-}
 template <class... T>
 void add_randint(KernelList& list) {
   (list.add({.schema = TN_SCHEMA_RANDINT, .dtypes = TN_MASK(kDtype<T>), .run = run_of<randint<T>>}),
@@ -264,7 +254,16 @@ void add_randint(KernelList& list) {
 }
 
 void add_kernels(KernelList& list) {
-  add_floats<F16>(list), add_floats<BF16>(list), add_floats<float>(list), add_floats<double>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    const uint64_t mask = TN_MASK(kDtype<T>);
+    list.add({.schema = TN_SCHEMA_UNIFORM, .dtypes = mask, .run = run_of<uniform<T>>});
+    list.add({.schema = TN_SCHEMA_NORMAL, .dtypes = mask, .run = run_of<normal<T>>});
+    list.add({.schema = TN_SCHEMA_BERNOULLI, .dtypes = mask, .run = run_of<bernoulli<T>>});
+    list.add({.schema = TN_SCHEMA_DROPOUT_MASK,
+              .dtypes = mask,
+              .run = run_of<dropout_mask<T>>,
+              .flags = TN_KERNEL_STRIDED});
+  });
   add_randint<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>(list);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exp-inl.hpp"
+#include "float_kernels.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
@@ -117,22 +118,17 @@ void backward(const tn_call& call) {
   for_rows(view, n, [=](size_t at) { backward_row<Log>(g + at, y + at, out + at, n); });
 }
 
-template <class T>
-void add_of(KernelList& list) {
-  const uint64_t dtype = TN_MASK(kDtype<T>);
-  list.add({.schema = TN_SCHEMA_SOFTMAX, .dtypes = dtype, .run = run_of<forward<false, T>>});
-  list.add({.schema = TN_SCHEMA_LOG_SOFTMAX, .dtypes = dtype, .run = run_of<forward<true, T>>});
-  list.add(
-      {.schema = TN_SCHEMA_SOFTMAX_BACKWARD, .dtypes = dtype, .run = run_of<backward<false, T>>});
-  list.add({.schema = TN_SCHEMA_LOG_SOFTMAX_BACKWARD,
-            .dtypes = dtype,
-            .run = run_of<backward<true, T>>});
-}
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  for_each_float([&]<class T>(Tag<T>) {
+    const uint64_t dtype = TN_MASK(kDtype<T>);
+    list.add({.schema = TN_SCHEMA_SOFTMAX, .dtypes = dtype, .run = run_of<forward<false, T>>});
+    list.add({.schema = TN_SCHEMA_LOG_SOFTMAX, .dtypes = dtype, .run = run_of<forward<true, T>>});
+    list.add(
+        {.schema = TN_SCHEMA_SOFTMAX_BACKWARD, .dtypes = dtype, .run = run_of<backward<false, T>>});
+    list.add({.schema = TN_SCHEMA_LOG_SOFTMAX_BACKWARD,
+              .dtypes = dtype,
+              .run = run_of<backward<true, T>>});
+  });
 }
 
 }  // namespace
