@@ -9,18 +9,18 @@
 namespace tenon::gpu {
 namespace {
 
-const CublasLt* open_functions() {
+// Whether it can be used.
+bool open_functions(CublasLt& functions) {
   static const LibraryAbout about = nvidia_library(
       "cuBLASLt", "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR), "TENON_CUDA_CUBLASLT",
       "matrix products", "pip install nvidia-cublas, or install the CUDA toolkit, for cuBLASLt");
   std::string reason;
   void* const library = open_library(about, reason);
-  static CublasLt functions;
 #define FUNCTION(name) find(library, #name, functions.name, reason);
 #include "cublaslt_functions.def"
 #undef FUNCTION
   conclude(about, library, version_by<size_t>(library, "cublasLtGetVersion"), reason);
-  return reason.empty() ? &functions : nullptr;
+  return reason.empty();
 }
 
 struct Shared {
@@ -30,10 +30,7 @@ struct Shared {
 
 }  // namespace
 
-const CublasLt* cublaslt() {
-  static const CublasLt* const one = open_functions();
-  return one;
-}
+const CublasLt* cublaslt() { return opened_once<CublasLt>(open_functions); }
 
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;

@@ -62,6 +62,16 @@ bool find(void* library, const char* name, F*& function, std::string& reason) {
   return function != nullptr;
 }
 
+// A table of functions that `open` fills at the first call; NULL if `open` says that the library cannot be used. [thread-safe]
+template <class Functions>
+const Functions* opened_once(bool (*open)(Functions&)) {
+  static const Functions* const one = [open]() -> const Functions* {
+    static Functions functions;
+    return open(functions) ? &functions : nullptr;
+  }();
+  return one;
+}
+
 // A library's state for each device: one T, made on demand, for the life of the process. [thread-safe]
 template <class T>
 T& one_per_device(uint32_t device) {

@@ -46,13 +46,7 @@ struct Shared {
 
 }  // namespace
 
-const HipblasLt* hipblaslt() {
-  static const HipblasLt* const one = []() -> const HipblasLt* {
-    static HipblasLt functions;
-    return open_functions(functions) ? &functions : nullptr;
-  }();
-  return one;
-}
+const HipblasLt* hipblaslt() { return opened_once<HipblasLt>(open_functions); }
 
 void check(hipblasStatus_t status, const char* what) {
   if (status == HIPBLAS_STATUS_SUCCESS) return;

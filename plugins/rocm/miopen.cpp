@@ -24,13 +24,7 @@ bool open_functions(Miopen& functions) {
 
 }  // namespace
 
-const Miopen* miopen() {
-  static const Miopen* const one = []() -> const Miopen* {
-    static Miopen functions;
-    return open_functions(functions) ? &functions : nullptr;
-  }();
-  return one;
-}
+const Miopen* miopen() { return opened_once<Miopen>(open_functions); }
 
 void check(miopenStatus_t status, const char* what) {
   if (status == miopenStatusSuccess) return;

@@ -50,13 +50,7 @@ rocblas_handle make_handle(uint32_t device) {
 
 }  // namespace
 
-const Rocblas* rocblas() {
-  static const Rocblas* const one = []() -> const Rocblas* {
-    static Rocblas functions;
-    return open_functions(functions) ? &functions : nullptr;
-  }();
-  return one;
-}
+const Rocblas* rocblas() { return opened_once<Rocblas>(open_functions); }
 
 void check(rocblas_status status, const char* what) {
   if (status == rocblas_status_success || status == rocblas_status_perf_degraded) return;
