@@ -143,6 +143,24 @@ void attend_back_on_matrices(const tn_call& call, AttentionGradients<T> p,
                              const HeadRows<T> (&results)[3], uint32_t width, uint32_t copies,
                              uint32_t kept);
 
+// Attention's kernels also serve its packed form, whose calls they unpack.
+enum AttentionForm : uint32_t { kPlain, kPacked };
+// fn(call) with the call, or with its plain equivalent if it is packed.
+template <bool kBackward, class Fn>
+auto with_plain_call(const tn_call& call, uint32_t form, Fn&& fn) {
+  return form == kPacked ? fn(UnpackedAttention(call, kBackward).call()) : fn(call);
+}
+// Registers the kernel of an op for its packed form as well.
+inline void add_attention(KernelList& list, KernelSpec spec, std::string_view packed) {
+  spec.dtypes = Floats::kMask;
+  spec.flags = TN_KERNEL_STRIDED;
+  spec.code = kPlain;
+  list.add(spec);
+  spec.schema = packed;
+  spec.code = kPacked;
+  list.add(spec);
+}
+
 // The widths that kernels exist for; 0: none.
 inline uint32_t attention_width(const tn_view& q, const tn_view& v, uint32_t most) {
   const int64_t wanted = std::max(q.shape[3], v.shape[3]);
@@ -154,6 +172,12 @@ inline bool attention_fits(const tn_view& q, const tn_view& k) {
   const int64_t copies = q.shape[0] * q.shape[1];
   return std::max(q.shape[2], k.shape[2]) < (1 << 30) &&
          std::max(q.shape[2], k.shape[2]) / 32 + 1 <= INT32_MAX / std::max<int64_t>(copies, 1);
+}
+// Whether there is a kernel for a call of `arg`, attention or its backward op, of widths up to `most`.
+template <class arg>
+bool supports_attention(const tn_call& call, uint32_t most) {
+  const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
+  return attention_width(q, v, most) != 0 && attention_fits(q, k);
 }
 // fn(TypeTag<T>, integral_constant of the width), for dtypes and widths up to `kMost`.
 template <uint32_t kMost, class Fn>

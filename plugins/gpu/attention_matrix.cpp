@@ -68,10 +68,7 @@ GPU_SIZED_KERNEL(MatrixRows::kMostThreads, attend_by_warps, AttentionProblem<T> 
     rows.total[r] = 0;
   }
   for (uint32_t key = 0; key < block.end; key += kKeys) {
-    sync_threads();  // earlier contents have been read
-    put_tile<kKeys, kWidth>(keys, p.k, block.b, block.h, key, block.end);
-    put_tile<kKeys, kWidth>(values, p.v, block.b, block.h, key, block.end);
-    sync_threads();
+    replace_tiles<kKeys, kWidth>(keys, p.k, values, p.v, block.b, block.h, key, block.end);
     Share<float> s[kKeys / kMatrix];
     GPU_UNROLL for (uint32_t j = 0; j < kKeys / kMatrix; ++j) {
       multiply_rows(q, keys, j * kMatrix, s[j]);

@@ -51,6 +51,17 @@ GPU_DEVICE void put_tile(const Ptr<T>& to, const Heads<T>& x, uint32_t b, uint32
   }
 }
 
+// Puts rows [first, first + kRows) of a head of x and of y into two tiles, once all threads have read what they held.
+template <uint32_t kRows, uint32_t kWidth, class T>
+GPU_DEVICE void replace_tiles(const Ptr<T>& x_tile, const Heads<T>& x, const Ptr<T>& y_tile,
+                              const Heads<T>& y, uint32_t b, uint32_t h, uint32_t first,
+                              uint32_t end) {
+  sync_threads();
+  put_tile<kRows, kWidth>(x_tile, x, b, h, first, end);
+  put_tile<kRows, kWidth>(y_tile, y, b, h, first, end);
+  sync_threads();
+}
+
 // The 16 rows of a tile from `row` on, as left sides.
 template <uint32_t kDeep, class T>
 GPU_DEVICE void load_rows(Share<T> (&to)[kDeep], const Ptr<T>& tile, uint32_t row) {

@@ -42,10 +42,7 @@ GPU_SIZED_KERNEL(MatrixRows::kMostThreads, to_queries_by_warps, AttentionGradien
   Share<float> out[kDeep];
   GPU_UNROLL for (uint32_t d = 0; d < kDeep; ++d) clear(out[d]);
   for (uint32_t key = 0; key < block.end; key += kKeys) {
-    sync_threads();  // earlier contents have been read
-    put_tile<kKeys, kWidth>(keys, p.k, block.b, block.h, key, block.end);
-    put_tile<kKeys, kWidth>(values, p.v, block.b, block.h, key, block.end);
-    sync_threads();
+    replace_tiles<kKeys, kWidth>(keys, p.k, values, p.v, block.b, block.h, key, block.end);
     for (uint32_t j = 0; j < kKeys; j += kMatrix) {
       Share<float> s, ds;
       multiply_rows(q, keys, j, s);
@@ -89,10 +86,7 @@ GPU_SIZED_KERNEL(MatrixRows::kMostThreads, to_keys_by_warps, AttentionGradients<
   }
   for (uint32_t h = head; h < head + p.k.group; ++h)
     for (uint32_t query = start; query < p.q.rows; query += kQueries) {
-      sync_threads();  // earlier contents have been read
-      put_tile<kQueries, kWidth>(queries, p.q, b, h, query, p.q.rows);
-      put_tile<kQueries, kWidth>(gradients, p.g, b, h, query, p.q.rows);
-      sync_threads();
+      replace_tiles<kQueries, kWidth>(queries, p.q, gradients, p.g, b, h, query, p.q.rows);
       Share<float> ds[kQueries / kMatrix];
       GPU_UNROLL for (uint32_t j = 0; j < kQueries / kMatrix; ++j) {
         Share<float> s;

@@ -44,26 +44,25 @@ GPU_DEVICE uint32_t place_of_own_row(uint32_t r) {
 }
 GPU_DEVICE uint32_t lanes_of_row() { return warp_width() == 64 ? 16 : 4; }
 
-template <class T>
-GPU_DEVICE void load_left(Share<T>& to, const Ptr<T>& tile, uint32_t pitch) {
+// Elements e and e + 1 of a share, for an even e, are neighbours in a row.
+template <class T, class PlaceOf>
+GPU_DEVICE void load_pairs(Share<T>& to, const Ptr<T>& tile, uint32_t pitch, PlaceOf place_of) {
   GPU_UNROLL for (uint32_t e = 0; e < kMostShare; e += 2) {
     if (e >= share()) break;
-    const MatrixPlace at = place_of_left(e);
+    const MatrixPlace at = place_of(e);
     const Vec<T, 2> pair = load_vec<2>(tile + (at.row * pitch + at.column));
     to.at[e] = pair.at[0];
     to.at[e + 1] = pair.at[1];
   }
 }
+template <class T>
+GPU_DEVICE void load_left(Share<T>& to, const Ptr<T>& tile, uint32_t pitch) {
+  load_pairs(to, tile, pitch, [](uint32_t e) { return place_of_left(e); });
+}
 // A row of the tile is a column of the right side: sums run along rows.
 template <class T>
 GPU_DEVICE void load_right(Share<T>& to, const Ptr<T>& tile, uint32_t pitch) {
-  GPU_UNROLL for (uint32_t e = 0; e < kMostShare; e += 2) {
-    if (e >= share()) break;
-    const MatrixPlace at = place_of_right(e);
-    const Vec<T, 2> pair = load_vec<2>(tile + (at.row * pitch + at.column));
-    to.at[e] = pair.at[0];
-    to.at[e + 1] = pair.at[1];
-  }
+  load_pairs(to, tile, pitch, [](uint32_t e) { return place_of_right(e); });
 }
 // The tile as it is: sums run along its columns.
 template <class T>

@@ -63,18 +63,14 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, AttentionProblem<T> p)
 
 constexpr uint32_t kMost = 256;
 
-enum Op : uint32_t { kPlain, kPacked };
-
-bool supports(const tn_call& call, uint32_t op) {
-  using arg = tenon::arg::attention;
-  if (op == kPacked) return supports(UnpackedAttention(call, false).call(), kPlain);
-  const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
-  return attention_width(q, v, kMost) != 0 && attention_fits(q, k);
+bool supports(const tn_call& call, uint32_t form) {
+  return with_plain_call<false>(call, form, [](const tn_call& plain) {
+    return supports_attention<arg::attention>(plain, kMost);
+  });
 }
 
-void run(const tn_call& call, uint32_t op) {
+void run_plain(const tn_call& call) {
   using arg = tenon::arg::attention;
-  if (op == kPacked) return run(UnpackedAttention(call, false).call(), kPlain);
   const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
   const int64_t h = q.shape[1];
   const uint32_t most = attention_width(q, v, kMost);
@@ -97,19 +93,13 @@ void run(const tn_call& call, uint32_t op) {
   });
 }
 
+void run(const tn_call& call, uint32_t form) { with_plain_call<false>(call, form, run_plain); }
+
 }  // namespace
 
 void add_attention_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, Op op) {
-    list.add({.schema = schema,
-              .dtypes = Floats::kMask,
-              .run = run,
-              .code = op,
-              .flags = TN_KERNEL_STRIDED,
-              .supports = supports});
-  };
-  add(TN_SCHEMA_ATTENTION, kPlain);
-  add(TN_SCHEMA_ATTENTION_PACKED, kPacked);
+  add_attention(list, {.schema = TN_SCHEMA_ATTENTION, .run = run, .supports = supports},
+                TN_SCHEMA_ATTENTION_PACKED);
 }
 
 }  // namespace tenon::gpu

@@ -114,18 +114,15 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, AttentionGradients<T>
   store_sums<Sum, T>(gv.of(b, own), gv.row, first, p.v.rows, p.v.columns, one, to_v);
 }
 
-enum Op : uint32_t { kPlain, kPacked };
-
-bool supports(const tn_call& call, uint32_t op) {
-  using arg = tenon::arg::attention_backward;
-  if (op == kPacked) return supports(UnpackedAttention(call, true).call(), kPlain);
-  const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
-  return attention_width(q, v, kMost) != 0 && attention_fits(q, k);
+bool supports(const tn_call& call, uint32_t form) {
+  return with_plain_call<true>(call, form, [](const tn_call& plain) {
+    return supports_attention<arg::attention_backward>(plain, kMost);
+  });
 }
 
-uint64_t scratch_bytes(const tn_call& call, uint32_t op) {
+uint64_t scratch_bytes(const tn_call& call, uint32_t form) {
   const uint32_t lse =
-      op == kPacked ? arg::attention_packed_backward::lse : arg::attention_backward::lse;
+      form == kPacked ? arg::attention_packed_backward::lse : arg::attention_backward::lse;
   return 2 * static_cast<uint64_t>(numel(input(call, lse))) * 8;
 }
 
@@ -170,29 +167,25 @@ void run_of(const tn_call& call) {
          results[2]);
 }
 
-void run(const tn_call& call, uint32_t op) {
+void run_plain(const tn_call& call) {
   using arg = tenon::arg::attention_backward;
-  if (op == kPacked) return run(UnpackedAttention(call, true).call(), kPlain);
   const tn_view& q = input(call, arg::q);
   with_attention<kMost>(
       q.dtype, attention_width(q, input(call, arg::v), kMost),
       [&](auto tag, auto width) { run_of<typename decltype(tag)::type, width>(call); });
 }
 
+void run(const tn_call& call, uint32_t form) { with_plain_call<true>(call, form, run_plain); }
+
 }  // namespace
 
 void add_attention_backward_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, Op op) {
-    list.add({.schema = schema,
-              .dtypes = Floats::kMask,
-              .run = run,
-              .code = op,
-              .flags = TN_KERNEL_STRIDED,
-              .supports = supports,
-              .scratch = scratch_bytes});
-  };
-  add(TN_SCHEMA_ATTENTION_BACKWARD, kPlain);
-  add(TN_SCHEMA_ATTENTION_PACKED_BACKWARD, kPacked);
+  add_attention(list,
+                {.schema = TN_SCHEMA_ATTENTION_BACKWARD,
+                 .run = run,
+                 .supports = supports,
+                 .scratch = scratch_bytes},
+                TN_SCHEMA_ATTENTION_PACKED_BACKWARD);
 }
 
 }  // namespace tenon::gpu
