@@ -20,13 +20,15 @@ Tensor q_linear_conv(const Call& call);
 Tensor q_linear_matmul(const Call& call);
 // Takes the attributes of Gemm.
 Tensor gemm_of(const Call& call);
-// Takes the attributes of AveragePool.
-Tensor average_pool_of(const Call& call, const Tensor& x);
+// Takes the attributes of AveragePool. `whole`: if padding counts, so does what only completes the last window of ceil_mode.
+Tensor average_pool_of(const Call& call, const Tensor& x, bool whole);
 
 // Reshapes a scale or zero point to broadcast against x: one for all, one for each entry along an axis, or one for each block.
 Tensor spread(const Tensor& given, const Tensor& x, int64_t axis, int64_t block);
-// round(x / scale) + zero, saturated to dtype; zero may be undefined.
-Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype);
+// round(x / scale) + zero, saturated to dtype; zero may be undefined. `zero_first`: round(x / scale + zero), which takes a half to the other
+// neighbour if zero is odd.
+Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype,
+                 bool zero_first = false);
 // x after a round trip through 8-bit integers by its own range (DynamicQuantizeLinear).
 Tensor through_integers(const Tensor& x);
 // 8-bit x minus its zero point, in f32. If there are several zero points, `rows` says whether they are for rows or columns.

@@ -30,14 +30,17 @@ Ints behind(const Windows& windows, const Tensor& x, bool ceil) {
   return made;
 }
 
+double area_of(const Windows& windows) {
+  double area = 1;
+  for (const int64_t size : windows.kernel) area *= static_cast<double>(size);
+  return area;
+}
+
 // Sums over the windows, without padding.
 Tensor sums(const Tensor& x, const Windows& windows) {
   const size_t rank = windows.rank();
-  if (windows.dilation == Ints(rank, 1)) {
-    double area = 1;
-    for (const int64_t size : windows.kernel) area *= static_cast<double>(size);
-    return avg_pool(x, windows.kernel, windows.stride) * area;
-  }
+  if (windows.dilation == Ints(rank, 1))
+    return avg_pool(x, windows.kernel, windows.stride) * area_of(windows);
   Ints flat = {x.shape(0) * x.shape(1), 1}, kernel = {1, 1};
   flat.insert(flat.end(), x.shape().begin() + 2, x.shape().end());
   kernel.insert(kernel.end(), windows.kernel.begin(), windows.kernel.end());
@@ -48,14 +51,24 @@ Tensor sums(const Tensor& x, const Windows& windows) {
   return y.reshape(sizes);
 }
 
+// The same divided by the size of a window.
+Tensor means(const Tensor& x, const Windows& windows) {
+  if (windows.dilation == Ints(windows.rank(), 1))
+    return avg_pool(x, windows.kernel, windows.stride);
+  return sums(x, windows) / area_of(windows);
+}
+
 }  // namespace
 
-Tensor average_pool_of(const Call& call, const Tensor& x) {
+Tensor average_pool_of(const Call& call, const Tensor& x, bool whole) {
   const Windows windows = windows_of(call, x, {});
   const bool ceil = call.flag("ceil_mode"), counts_pads = call.flag("count_include_pad");
-  if (is_plain(windows) && windows.dilation == Ints(windows.rank(), 1))
+  whole = whole && ceil && counts_pads;
+  if (!whole && is_plain(windows) && windows.dilation == Ints(windows.rank(), 1))
     return avg_pool(x, windows.kernel, windows.stride, windows.begin, ceil, counts_pads);
   const Ints end = behind(windows, x, ceil), none(windows.rank(), 0);
+  const Tensor averages = means(padded_spatially(x, windows.begin, end, 0), windows);
+  if (whole) return averages;
   // The number of elements in each window. Padding counts if the node says so; what only completes the last window never does.
   Ints sizes = {1, 1}, beyond;
   sizes.insert(sizes.end(), x.shape().begin() + 2, x.shape().end());
@@ -63,7 +76,7 @@ Tensor average_pool_of(const Call& call, const Tensor& x) {
   const Tensor one = ones(sizes, x.dtype(), x.device());
   const Tensor counted = padded_spatially(
       padded_spatially(one, windows.begin, windows.end, counts_pads ? 1 : 0), none, beyond, 0);
-  return sums(padded_spatially(x, windows.begin, end, 0), windows) / sums(counted, windows);
+  return averages / means(counted, windows);
 }
 
 namespace {
@@ -158,7 +171,7 @@ Ints spatial(const Tensor& x) {
 
 Family pool_ops() {
   static const Entry ops[] = {
-      {"AveragePool", 7, [](const Call& call) { return average_pool_of(call, call.x(0)); }},
+      {"AveragePool", 7, [](const Call& call) { return average_pool_of(call, call.x(0), false); }},
       {"MaxPool", 1, max_pool_of},
       {"LpPool", 2, lp_pool},
       {"MaxUnpool", 9, max_unpool},

@@ -41,10 +41,13 @@ Limits limits_of(DType dtype) {
 
 }  // namespace
 
-Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype) {
+Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype,
+                 bool zero_first) {
   const Limits limits = limits_of(dtype);
-  Tensor y = round(x / scale);
+  Tensor y = x / scale;
+  if (!zero_first) y = round(y);
   if (zero.defined()) y = y + zero.to(y.dtype());
+  if (zero_first) y = round(y);
   return clamp(y, limits.low, limits.high).to(dtype);
 }
 

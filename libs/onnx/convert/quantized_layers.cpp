@@ -15,21 +15,21 @@ Tensor real(const Call& call, size_t at, int64_t axis = -1) {
 }
 
 // Quantises with the scale at `at` and the zero point after it, to the zero point's dtype.
-Tensor result(const Call& call, const Tensor& y, size_t at) {
+Tensor result(const Call& call, const Tensor& y, size_t at, bool zero_first = false) {
   const Tensor zero = call.maybe(at + 1);
   return quantized(y, call.x(at).reshape({}), zero.defined() ? zero.reshape({}) : zero,
-                   zero.defined() ? zero.dtype() : call.x(0).dtype());
+                   zero.defined() ? zero.dtype() : call.x(0).dtype(), zero_first);
 }
 
 // For functions of one operand: x, its scale and zero point, and those of the result.
-template <Tensor (*kFn)(const Call&, const Tensor&)>
+template <Tensor (*kFn)(const Call&, const Tensor&), bool kZeroFirst = false>
 Tensor of_one(const Call& call) {
-  return result(call, kFn(call, real(call, 0)), 3);
+  return result(call, kFn(call, real(call, 0)), 3, kZeroFirst);
 }
-// The same for two operands.
+// The same for two operands. ONNX Runtime adds the zero point of sums, products and averages before it rounds.
 template <Tensor (*kFn)(const Tensor&, const Tensor&)>
 Tensor of_two(const Call& call) {
-  return result(call, kFn(real(call, 0), real(call, 3)), 6);
+  return result(call, kFn(real(call, 0), real(call, 3)), 6, true);
 }
 
 Tensor sum(const Tensor& x, const Tensor& y) { return x + y; }
@@ -53,7 +53,7 @@ Tensor global_mean(const Call& call, const Tensor& x) {
 }
 Tensor average(const Call& call, const Tensor& x) {
   if (call.flag("channels_last")) call.unsupported("channels_last");
-  return average_pool_of(call, x);
+  return average_pool_of(call, x, true);
 }
 
 // Inputs: the result's scale and zero point, then x, scale and zero of each part.
@@ -167,7 +167,7 @@ Family quantized_layer_ops() {
       {"MatMulNBits", 1, matmul_of_few_bits, kMicrosoft},
       {"QGemm", 1, gemm_of_integers, kMicrosoft},
       {"QLinearAdd", 1, of_two<sum>, kMicrosoft},
-      {"QLinearAveragePool", 1, of_one<average>, kMicrosoft},
+      {"QLinearAveragePool", 1, of_one<average, true>, kMicrosoft},
       {"QLinearConcat", 1, concat_of, kMicrosoft},
       {"QLinearGlobalAveragePool", 1, of_one<global_mean>, kMicrosoft},
       {"QLinearLeakyRelu", 1, of_one<leaky>, kMicrosoft},

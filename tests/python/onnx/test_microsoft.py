@@ -129,6 +129,28 @@ def test_integers(tmp_path, op, inputs, attributes):
           {name: weights[name] for name in names if name in weights}, steps=1)
 
 
+WINDOWS = [{'kernel_shape': [2, 2]}, {'kernel_shape': [3, 3], 'pads': [1, 1, 1, 1]}, {'kernel_shape': [2, 2], 'pads': [0, 1, 1, 0], 'strides': [2, 2]},
+           {'kernel_shape': [3, 3], 'strides': [2, 2], 'ceil_mode': 1}, {'kernel_shape': [3, 3], 'strides': [2, 2], 'ceil_mode': 1, 'count_include_pad': 1},
+           {'kernel_shape': [3, 3], 'pads': [1, 1, 1, 1], 'strides': [2, 2], 'ceil_mode': 1, 'count_include_pad': 1}]
+
+
+@pytest.mark.parametrize('zero', [126, 127])
+@pytest.mark.parametrize('windows', WINDOWS, ids=str)
+def test_halves_and_last_windows_of_averages(tmp_path, windows, zero):
+    """With equal scales the mean of two or four integers is often a half."""
+    weights = {'xs': np.array(0.05, 'f4'), 'xz': np.array(121, 'u1'), 'ys': np.array(0.05, 'f4'), 'yz': np.array(zero, 'u1')}
+    check(tmp_path, [ms('QLinearAveragePool', ['x', *weights], **windows)], {'x': u8(2, 8, 40, 36)}, weights)
+
+
+@pytest.mark.parametrize('op', ['QLinearAdd', 'QLinearMul'])
+@pytest.mark.parametrize('zero', [126, 127])
+def test_halves_of_sums_and_products(tmp_path, op, zero):
+    half, one = np.array(0.5, 'f4'), np.array(1, 'f4')
+    weights = {'xs': half, 'xz': np.array(121, 'u1'), 'zs': half, 'zz': np.array(130, 'u1'), 'ys': one, 'yz': np.array(zero, 'u1')}
+    x, z = (rng.integers(110, 140, (2, 8, 40, 36)).astype('u1') for _ in range(2))
+    check(tmp_path, [ms(op, ['x', 'xs', 'xz', 'z', 'zs', 'zz', 'ys', 'yz'])], {'x': x, 'z': z}, weights)
+
+
 @pytest.mark.parametrize('columns', [False, True])
 def test_products_of_integers(tmp_path, columns):
     scales, zeros = (np.abs(f(6)) + 0.01, i8(6)) if columns else (np.array(0.02, 'f4'), np.array(3, 'i1'))
