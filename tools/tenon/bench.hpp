@@ -70,6 +70,8 @@ std::string format_seconds(double seconds);
 void print_rows(const Report& report);
 void print_report(const Report& report);  // and the devices' peaks
 void write_json(const Report& report, const std::string& path);
+// The same text.
+std::string json_of(const Report& report);
 void write_html(const Report& report, const std::string& path);
 
 // Seconds of one work on one device in an earlier run; 0 if it failed.

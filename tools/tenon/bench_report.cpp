@@ -131,7 +131,7 @@ void print_report(const Report& report) {
   for (const DeviceReport& device : report.devices) fmt::print("  {}\n", format_peaks(device));
 }
 
-void write_json(const Report& report, const std::string& path) {
+std::string json_of(const Report& report) {
   nlohmann::ordered_json run = {{"machine", report.machine}};
   for (const DeviceReport& device : report.devices)
     run["devices"].push_back({{"device", device.id},
@@ -151,7 +151,11 @@ void write_json(const Report& report, const std::string& path) {
                               {"difference", m.difference},
                               {"agrees", m.agrees},
                               {"error", m.error}});
-  write_file(path, run.dump(2) + "\n");
+  return run.dump(2) + "\n";
+}
+
+void write_json(const Report& report, const std::string& path) {
+  write_file(path, json_of(report));
 }
 
 void write_html(const Report& report, const std::string& path) {

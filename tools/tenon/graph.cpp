@@ -163,7 +163,8 @@ Command graph_command() {
       "out", po::value<std::string>(), "file for the results of --run: result0, result1 …")(
       "time", po::bool_switch(), "time runs with random inputs and compare the devices' results")(
       "rounds", po::value<int>()->default_value(7), "rounds of --time; the report shows medians")(
-      "json", po::bool_switch(), "print JSON: inputs, results, nodes, bytes");
+      "json", po::bool_switch(),
+      "print JSON: inputs, results, nodes, bytes; with --time, the times");
   command.positional.add("file", 1);
   return command;
 }

@@ -3,9 +3,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
 #include <iostream>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include "tenon/graph.hpp"
 #include "values.hpp"
@@ -15,22 +18,34 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using onnx::Model;
-using Sizes = std::map<std::string, int64_t>;
+// A size that the model leaves open, or a range of it.
+struct Size {
+  int64_t least, most;
+};
+using Sizes = std::map<std::string, Size>;
 
 std::string text_of(tn_str text) { return std::string(detail::to_view(text)); }
 
-// The NAME=N of --size.
-Sizes sizes_of(const po::variables_map& given) {
+int64_t number_of(std::string_view text) {
+  int64_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
+// The NAME=N and NAME=N..M of --size. Only `ranges` may be given as ranges.
+Sizes sizes_of(const po::variables_map& given, bool ranges) {
   Sizes sizes;
   for (const std::string& word : given["size"].as<std::vector<std::string>>()) {
-    const size_t at = word.rfind('=');
-    int64_t size = -1;
-    try {
-      if (at != std::string::npos) size = std::stoll(word.substr(at + 1));
-    } catch (const std::exception&) {
-      size = -1;
-    }
-    if (size < 0) throw UsageError("--size takes a name and a number, as in: --size batch=8");
+    const size_t at = word.rfind('='), name = at == std::string::npos ? word.size() : at + 1;
+    const std::string_view text = std::string_view(word).substr(name);
+    const size_t dots = text.find("..");
+    Size size{number_of(text.substr(0, dots)), 0};
+    size.most = dots == std::string_view::npos ? size.least : number_of(text.substr(dots + 2));
+    if (at == std::string::npos || size.least < 0 || size.most < size.least)
+      throw UsageError(
+          "--size takes a name and a number, or a range for --to, as in: --size batch=8 "
+          "--size length=1..512");
+    if (size.least != size.most && !ranges) throw UsageError("a range of --size is for --to");
     sizes[word.substr(0, at)] = size;
   }
   return sizes;
@@ -80,7 +95,7 @@ std::vector<Value> inputs_of(const Model& model, const Sizes& sizes) {
       const auto found = sizes.find(text_of(port.symbols[d]));
       value.shape.push_back(port.shape[d] >= 0     ? port.shape[d]
                             : found == sizes.end() ? 1
-                                                   : found->second);
+                                                   : found->second.least);
     }
     values.push_back(std::move(value));
   }
@@ -157,6 +172,40 @@ graph::Program traced(const Model& model, const std::vector<Value>& inputs, Devi
       like, [&](std::span<const Tensor> in) { return model(TensorList(in)); }, device);
 }
 
+// The program for all sizes that the model leaves open and --size does not fix.
+graph::Program traced_at_sizes(const Model& model, const Sizes& sizes) {
+  constexpr int64_t kExample = 64;  // a multiple of what models ask for
+  std::vector<Value> inputs = inputs_of(model, sizes);
+  graph::Dims dims(inputs.size());
+  bool any = false;
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const tn_onnx_port port = model.input(i);
+    for (uint32_t d = 0; d < port.ndim; ++d) {
+      if (port.shape[d] >= 0) continue;
+      const std::string symbol = text_of(port.symbols[d]);
+      const auto found = sizes.find(symbol);
+      const bool given = found != sizes.end();
+      if (given && found->second.least == found->second.most) continue;
+      graph::Dim dim{symbol.empty() ? fmt::format("{}.{}", inputs[i].name, d) : symbol};
+      if (given) dim.min = found->second.least, dim.max = found->second.most;
+      inputs[i].shape[d] = given ? std::clamp(kExample, dim.min, dim.max) : kExample;
+      dims[i].emplace(d, std::move(dim));
+      any = true;
+    }
+  }
+  if (!any) return traced(model, inputs, {});
+  std::vector<Tensor> like;
+  for (const Value& value : inputs) like.push_back(empty(value.shape, value.dtype));
+  try {
+    return graph::trace(like, dims,
+                        [&](std::span<const Tensor> in) { return model(TensorList(in)); });
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                fmt::format("{}; --size NAME=N fixes a size, --size NAME=N..M gives its range",
+                            error.what()));
+  }
+}
+
 int run(const po::variables_map& given) {
   if (!given.contains("file")) throw UsageError("onnx needs a file, as in: tenon onnx net.onnx");
   const std::string path = given["file"].as<std::string>();
@@ -167,7 +216,7 @@ int run(const po::variables_map& given) {
     throw UsageError(
         "--run and --out go together: --run inputs.safetensors --out results.safetensors");
   const Model model = onnx::load(path);
-  const Sizes sizes = sizes_of(given);
+  const Sizes sizes = sizes_of(given, given.contains("to"));
   check_names(model, sizes);
   if (timed)
     return time_runs(
@@ -182,7 +231,7 @@ int run(const po::variables_map& given) {
         inputs_of(model, sizes), given["run"].as<std::string>(), Device(devices.front()));
     write_results(model(inputs), given["out"].as<std::string>());
   } else if (given.contains("to")) {
-    const graph::Program program = traced(model, inputs_of(model, sizes), {});
+    const graph::Program program = traced_at_sizes(model, sizes);
     program.save(given["to"].as<std::string>());
     fmt::print("{}: {} nodes\n", given["to"].as<std::string>(), program.info().nodes);
   } else if (given["json"].as<bool>()) {
@@ -196,27 +245,30 @@ int run(const po::variables_map& given) {
 }  // namespace
 
 Command onnx_command() {
-  Command command{"onnx",
-                  "show, run and time an ONNX model, or convert it to a graph",
-                  "  tenon onnx net.onnx\n"
-                  "  tenon onnx net.onnx --run inputs.safetensors --out results.safetensors\n"
-                  "  tenon onnx net.onnx --time --size batch=8 --device cpu --device vulkan\n"
-                  "  tenon onnx net.onnx --to net.safetensors --size batch=8\n",
-                  {},
-                  {},
-                  &run};
+  Command command{
+      "onnx",
+      "show, run and time an ONNX model, or convert it to a graph",
+      "  tenon onnx net.onnx\n"
+      "  tenon onnx net.onnx --run inputs.safetensors --out results.safetensors\n"
+      "  tenon onnx net.onnx --time --size batch=8 --device cpu --device vulkan\n"
+      "  tenon onnx net.onnx --to net.safetensors --size batch=8 --size length=1..512\n",
+      {},
+      {},
+      &run};
   command.options.add_options()("help,h", "show this help")("file", po::value<std::string>(),
                                                             "the model")(
       "device", po::value<std::vector<std::string>>()->composing()->default_value({"cpu"}, "cpu"),
       "device to run on; give several with --time")(
       "size", po::value<std::vector<std::string>>()->composing()->default_value({}, ""),
-      "a size that the model leaves open, as NAME=N (default: 1)")(
-      "run", po::value<std::string>(), "compute results from the tensors of a safetensors file")(
+      "a size that the model leaves open, as NAME=N (default: 1; with --to it stays open), or for "
+      "--to "
+      "a range, as NAME=N..M")("run", po::value<std::string>(),
+                               "compute results from the tensors of a safetensors file")(
       "out", po::value<std::string>(), "file for the results of --run: result0, result1 …")(
       "to", po::value<std::string>(), "convert it to a graph for tenon graph and tn_program_load")(
       "time", po::bool_switch(), "time runs with random inputs and compare the devices' results")(
       "rounds", po::value<int>()->default_value(7), "rounds of --time; the report shows medians")(
-      "json", po::bool_switch(), "print JSON: inputs, results, ops, bytes");
+      "json", po::bool_switch(), "print JSON: inputs, results, ops, bytes; with --time, the times");
   command.positional.add("file", 1);
   return command;
 }

@@ -69,7 +69,10 @@ int time_runs(const std::string& name, const std::vector<Value>& inputs,
   };
   const std::vector<Work> works = {{name, "runs/s", 1, 1e-3, prepare}};
   const Report report{machine_name(), {}, measure(works, on, static_cast<uint32_t>(rounds))};
-  print_rows(report);
+  if (given["json"].as<bool>())
+    fmt::print("{}", json_of(report));
+  else
+    print_rows(report);
   for (const Measurement& m : report.rows[0].measurements)
     if (!m.agrees) return kFailed;
   return kOk;

@@ -28,7 +28,8 @@ Tensor drawn(const Value& value);
 
 // A function of tensors on a device.
 using Runner = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-// Times runs with drawn inputs, in turn on the devices of --device, in --rounds rounds. Returns the exit status.
+// Times runs with drawn inputs, in turn on the devices of --device, in --rounds rounds; prints a table or, with --json, JSON. Returns the
+// exit status.
 int time_runs(const std::string& name, const std::vector<Value>& inputs,
               const std::function<Runner(Device)>& runner, const po::variables_map& given);
 

@@ -48,10 +48,37 @@ def test_it_computes_and_converts(folder):
     np.testing.assert_allclose(program(tenon.io.load(folder / 'x')['input0']).numpy(), wanted, rtol=1e-5)
 
 
+def test_sizes_stay_open(folder):
+    tenon.manual_seed(1)
+    net, x = nn.Sequential(nn.Linear(4, 8), nn.Softmax(-1)), tenon.randn(3, 5, 4)
+    tenon.onnx.export(net, [x], folder / 'open.onnx', dynamic={0: {0: 'batch', 1: 'length'}})
+    for words, dims in (((), [('batch', 1, None), ('length', 1, None)]), (('--size', 'batch=3'), [('length', 1, None)]),
+                        (('--size', 'batch=3', '--size', 'length=2..9'), [('length', 2, 9)]), (('--size', 'batch=3', '--size', 'length=5'), [])):
+        code, _, err = call(folder, 'open.onnx', '--to', 'open.safetensors', *words)
+        assert code == 0, err
+        program = tenon.graph.load(folder / 'open.safetensors')
+        assert [dim[:3] for dim in program.dims] == dims
+        for shape in [(3, 5, 4)] + [(3, 7, 4)] * (len(dims) > 0) + [(8, 1, 4)] * (len(dims) > 1):
+            given = tenon.randn(shape)
+            with tenon.no_grad():
+                np.testing.assert_allclose(program(given).numpy(), net(given).numpy(), rtol=1e-5)
+    for words in ('batch=3..', 'batch=5..3', 'batch', 'batch=x'):
+        assert call(folder, 'open.onnx', '--to', 'other', '--size', words)[0] == 2
+    code, _, err = call(folder, 'open.onnx', '--time', '--size', 'batch=1..3')
+    assert code == 2
+    assert 'is for --to' in err
+
+
 def test_runs_are_timed_side_by_side(folder):
-    code, out, err = call(folder, 'net.onnx', '--time', '--device', 'cpu', '--device', 'cpu:0', '--rounds', '1')
+    words = ('net.onnx', '--time', '--device', 'cpu', '--device', 'cpu:0', '--rounds', '1')
+    code, out, err = call(folder, *words)
     assert code == 0, err
     assert 'net.onnx' in out
+    code, out, err = call(folder, *words, '--json')
+    assert code == 0, err
+    works = json.loads(out)['works']
+    assert [work['device'] for work in works] == ['cpu:0'] * 2
+    assert all(work['median_s'] > 0 and work['agrees'] for work in works)
 
 
 def test_wrong_command_lines_are_reported(folder):
