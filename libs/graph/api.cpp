@@ -270,6 +270,10 @@ tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more) {
   });
 }
 
+uint32_t tn_trace_function_failed(const tn_trace* trace) {
+  return trace != nullptr && trace->fit && trace->fit->function_failed() ? 1 : 0;
+}
+
 namespace {
 
 graph::Tracer& tracing() {

@@ -147,6 +147,7 @@ class Tracing {
       return more != 0;
     });
   }
+  bool function_failed() const { return tn_trace_function_failed(trace_.get()) != 0; }
   nb::object input(const nb::object& like, const std::string& name) {
     tn_tensor* const given = required(like, "an input");
     return nb::steal(wrap(run([&] {
@@ -302,6 +303,7 @@ void add_graph(nb::module_& m) {
       .def("input_sized", &Tracing::input_sized)
       .def("next", &Tracing::next)
       .def("failed", &Tracing::failed)
+      .def("function_failed", &Tracing::function_failed)
       .def("number", &Tracing::number)
       .def("again", &Tracing::again)
       .def("input", &Tracing::input)

@@ -261,12 +261,17 @@ bool SizeFit::failed(std::span<const int64_t> example) {
   if (!checking_) {
     const std::string why = fmt::format(
         "the function fails where {}: declare the sizes that it takes", sizes_text(dims_, next_));
-    if (std::exchange(has_searched_, true)) refuse(why);
+    if (std::exchange(has_searched_, true)) refuse_function(why);
     search_ = Search{{example.begin(), example.end()}, {}, why};
     return search();
   }
   begin_behind_check("the function fails");
   return next_check();
+}
+
+void SizeFit::refuse_function(const std::string& why) {
+  function_failed_ = true;
+  refuse(why);
 }
 
 // The next trial, of the next dim; after the last dim, the first probe of what was found.
@@ -284,7 +289,7 @@ bool SizeFit::search() {
   const auto same = [](const Dim& a, const Dim& b) {
     return a.multiple == b.multiple && a.min == b.min;
   };
-  if (std::ranges::equal(found, dims_, same)) refuse(search_->why);
+  if (std::ranges::equal(found, dims_, same)) refuse_function(search_->why);
   dims_ = std::move(found);
   search_.reset();
   probes_.clear();
@@ -326,7 +331,7 @@ bool SizeFit::searched(bool fits) {
     dim.multiple = by;
     return true;
   }
-  if (!fits) refuse(search_->why);
+  if (!fits) refuse_function(search_->why);
   round_range(dim);
   return search_least() || search();
 }

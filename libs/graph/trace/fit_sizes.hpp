@@ -31,6 +31,8 @@ class SizeFit {
   // The function failed at these sizes. If they were only a check, the dim's range begins after them; otherwise it may take only
   // larger sizes, or multiples of a divisor of the sizes of `example`: these are searched for once. Throws if there is none.
   bool failed(std::span<const int64_t> example);
+  // Whether the error that add() or failed() threw is that the function failed at sizes that it has to take.
+  bool function_failed() const { return function_failed_; }
   // After the last trace: the graph, at the sizes of `example` if the dims allow them. `inputs`: Sizes::inputs.
   Graph take(std::vector<std::vector<int32_t>> inputs, std::span<const int64_t> example);
 
@@ -47,6 +49,7 @@ class SizeFit {
   bool search();
   bool search_least();
   bool searched(bool fits);
+  [[noreturn]] void refuse_function(const std::string& why);
 
   std::vector<Dim> dims_;
   std::vector<Declared> declared_;
@@ -74,6 +77,7 @@ class SizeFit {
   std::optional<Search> search_;
   bool has_searched_ = false;
   bool checking_ = false;
+  bool function_failed_ = false;
   int extra_ = 0;
   Graph fitted_;
 };

@@ -1,6 +1,10 @@
 // Programs for inputs of any size, from C++ and C.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <optional>
+
 #include "observed.hpp"
 #include "tenon/creation.hpp"
 #include "tenon/graph.hpp"
@@ -58,6 +62,47 @@ TEST(Sizes, AFunctionThatFailsSaysSo) {
   EXPECT_THROW(graph::trace({randn({4})}, {{{0, {"rows"}}}}, fn), std::runtime_error);
   const graph::Program program = graph::trace({randn({4})}, {{{0, {"rows", 1, 100}}}}, fn);
   EXPECT_EQ(program({randn({100})})[0].shape(0), 100);
+}
+
+// Traces in C a function of a vector that fails where `fails` says so, and otherwise calls what `op` gives. Returns
+// tn_trace_function_failed after the error, or nothing if there is none.
+std::optional<uint32_t> function_failed(const std::function<bool(int64_t)>& fails,
+                                        const std::function<Tensor(const Tensor&)>& op) {
+  const tn_trace_dim dim{sizeof(tn_trace_dim), 0, detail::to_str(std::string_view("rows")), 0, 0};
+  const Tensor like = randn({6});
+  const int32_t of = 0;
+  tn_trace* began = nullptr;
+  detail::check(tn_trace_begin_sizes(&dim, 1, &began));
+  const std::unique_ptr<tn_trace, void (*)(tn_trace*)> trace(began, &tn_trace_drop);
+  EXPECT_EQ(tn_trace_function_failed(began), 0u);
+  for (uint32_t more = 1; more != 0;) {
+    tn_tensor* made = nullptr;
+    detail::check(tn_trace_input_sized(began, like.get(), {}, &of, &made));
+    const Tensor x = Tensor::adopt(made);
+    tn_status* refused = nullptr;
+    if (fails(x.shape(0))) {
+      refused = tn_trace_failed(began, &more);
+    } else {
+      const Tensor y = op(x);
+      tn_tensor* const result = y.get();
+      refused = tn_trace_next(began, &result, 1, &more);
+    }
+    if (refused == nullptr) continue;
+    tn_status_release(refused);
+    return tn_trace_function_failed(began);
+  }
+  return std::nullopt;
+}
+
+TEST(Sizes, TheCInterfaceTellsIfTheFunctionFailed) {
+  EXPECT_EQ(tn_trace_function_failed(nullptr), 0u);
+  const auto sine = [](const Tensor& x) { return x.sin(); };
+  const auto branch = [](const Tensor& x) { return x.shape(0) > 100 ? x.exp() : x.sin(); };
+  EXPECT_EQ(function_failed([](int64_t) { return false; }, sine), std::nullopt);
+  EXPECT_EQ(function_failed([](int64_t size) { return size % 2 != 0; }, sine), std::nullopt);
+  EXPECT_EQ(function_failed([](int64_t size) { return size > 20; }, sine), 1u);
+  // It fails at odd sizes, which it need not take; what is refused is the branch.
+  EXPECT_EQ(function_failed([](int64_t size) { return size % 2 != 0; }, branch), 0u);
 }
 
 TEST(Sizes, TheCInterfaceTellsAndChecks) {

@@ -101,6 +101,9 @@ TN_API tn_status* tn_trace_next(tn_trace* trace, tn_tensor* const* results, uint
 /* The same after a call that failed. If the size was a 1 that nobody asked for, the trace goes on and the dim begins at 2. Errors:
    TN_FAILED_PRECONDITION at other sizes. [tracing] */
 TN_API tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more);
+/* Whether the error of the last tn_trace_next or tn_trace_failed is that the function's calls failed at sizes it has to take, so that what
+   they failed with tells more than that error. [tracing] */
+TN_API uint32_t tn_trace_function_failed(const tn_trace* trace);
 /* Says where calls come from, for errors: `where` writes a text such as "model.py:12" to `write`. It is called before each recorded op
    until the trace ends. [tracing] */
 TN_API tn_status* tn_trace_source(tn_trace* trace,

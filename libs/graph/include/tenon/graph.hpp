@@ -210,9 +210,7 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
     }
     tn_status* refused = tn_trace_next(began, TensorList(results).handles(),
                                        static_cast<uint32_t>(results.size()), &more);
-    if (refused != nullptr && failure &&
-        detail::to_view(tn_status_message(refused)).find("the function fails where") !=
-            std::string_view::npos) {
+    if (refused != nullptr && failure && tn_trace_function_failed(began) != 0) {
       tn_status_release(refused);
       std::rethrow_exception(failure);
     }
