@@ -7,15 +7,19 @@ tensor([2., 2., 2.])
 """
 from __future__ import annotations
 
+import collections
+import dataclasses
 import functools
 import inspect
 import os
+import pickle
+import random
 import sys
 import warnings
 from typing import Any, NamedTuple
 
-from . import _core, _steps
-from ._core import Tensor, dtype
+from . import _core, _reads, _steps
+from ._core import Tensor
 from ._errors import PreconditionError, present
 from .autograd import is_grad_enabled
 
@@ -350,15 +354,54 @@ def _pass(tracing, fn, given, tensors):
 
 def _call(tracing, fn, given, inputs):
     results = []
-    for name, weight in _names_of(fn):
+    for name, weight in _reads.names_of(fn):
         tracing.name(weight, name)
     try:
-        return _shape_of(fn(*_rebuilt(given, iter(inputs))), results), results
+        with _Undrawn():
+            gives = _shape_of(fn(*_rebuilt(given, iter(inputs))), results)
+        _check_result(gives)
+        return gives, results
     except PreconditionError as error:
         place = _place_in(error.__traceback__)
         if type(error) is PreconditionError and place and place not in str(error):
             raise PreconditionError(f'{error} ({place})').with_traceback(error.__traceback__) from error.__cause__
         raise
+
+
+class _Undrawn:
+    """Refuses a function that seeds the default generator or draws from one of Python or NumPy, which runs would not repeat."""
+
+    def __enter__(self):
+        own = _core.default_generator()
+        self._own = own.get_state()
+        own.set_state((self._own[0] ^ 1, self._own[1]))  # draws keep the seed
+        self._others = self._states()
+
+    def __exit__(self, kind, *_):
+        own, (python, numpy) = _core.default_generator(), self._others
+        seeded = own.get_state()[0] != self._own[0] ^ 1
+        own.set_state(self._own)
+        if self._states() != self._others:
+            random.setstate(python)
+            if numpy is not None:
+                sys.modules['numpy.random'].set_state(pickle.loads(numpy))
+            seeded = True
+        if seeded and kind is None:
+            raise PreconditionError('[graph] the function seeds a generator, or draws from one of Python or NumPy, and runs would not: do it outside, '
+                                    'and give what was drawn as a tensor')
+
+    @staticmethod
+    def _states():
+        numpy = sys.modules.get('numpy.random')
+        return random.getstate(), numpy and pickle.dumps(numpy.get_state(legacy=False))
+
+
+def _check_result(gives):
+    """Refuses what a run could not give: an object that may hold tensors, or an iterator."""
+    for value in _leaves(gives):
+        if not _reads.is_fixed(value):
+            raise PreconditionError(f'[graph] the function gives a {type(value).__name__}, which no run can make: give tensors, or tuples, lists, '
+                                    'dicts and dataclasses of them')
 
 
 def _place_in(traceback):
@@ -394,8 +437,10 @@ def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
     fn may be a whole training step: zero_grad(), forward, backward(), optimizer.step(). It runs as written the first time and is traced
     the second time; see `trace` with training=True.
 
-    A program belongs to one combination of shapes, dtypes and devices, of numbers among the arguments, and, if fn is a module, of the
-    numbers and tensors that its parts hold. Anything else that fn reads, such as globals, keeps the value it had when fn was traced.
+    A program belongs to one combination of shapes, dtypes and devices, of whatever else is among the arguments, and of what fn reads
+    beside them: variables, attributes, modules, lists and dicts that it names, or that functions it calls name. If any of these becomes
+    another, fn is traced anew; if that happens in every call, it runs as it is written. So does a function that changes such a thing
+    itself, as a counter or a list that grows. Elements of NumPy arrays and results of other libraries keep the values of the trace.
     """
     if fn is None:
         return functools.partial(compile, limit=limit, dynamic=dynamic, exact=exact, quantize=quantize)
@@ -406,13 +451,18 @@ def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
     return _Compiled(fn, limit, dynamic, exact, quantize is not None)
 
 
+_MOST_FRESH = 8    # programs in a row for the same shapes
+_MOST_CHANGES = 2  # traces in which the function changed something outside
+
+
 class _Compiled:
     def __init__(self, fn, limit, dynamic, exact, quantized):
         functools.update_wrapper(self, fn, updated=())
         self._dynamic, self._exact, self._quantized, self._sized = dynamic, exact, quantized, {}
         self._fn, self._limit, self._programs, self._refused = fn, limit, {}, False
         # A step first runs as written, because optimizers create their state then.
-        self._is_step, self._may_trace, self._ready = _names_optimizer(fn), False, None
+        self._is_step, self._may_trace, self._ready = _reads.names_optimizer(fn), False, None
+        self._reads, self._fresh, self._changes = _reads.Reads(fn), 0, 0
 
     def __call__(self, *args, **kwargs):
         ready = self._ready
@@ -424,18 +474,23 @@ class _Compiled:
         tensors = []
         given = _shape_of((args, kwargs), tensors)
         wants_gradients = is_grad_enabled() and any(x.requires_grad for x in tensors)
-        if self._refused or wants_gradients or _core._inside_vmap() or _core._autocast_active():
+        if self._refused or wants_gradients or _core._inside_vmap() or _core._autocast_active() or _core._trace_active():
             return self._fn(*args, **kwargs)
         if self._is_step and not self._may_trace:
             self._may_trace = True
             return self._fn(*args, **kwargs)
-        key = given, tuple((x.dtype, x.shape, x.device) for x in tensors), tuple(map(_state_of, self._modules()))
+        others = [value for value in _leaves(given) if not _reads.is_fixed(value)]
+        key = given, tuple((x.dtype, x.shape, x.device) for x in tensors), (self._reads.told(), _reads.told(others) if others else ())
         try:
             hash(key)
-        except TypeError:  # a list of numbers in a user's object, or an array
+        except TypeError:  # an array
+            return self._fn(*args, **kwargs)
+        if any(hasattr(value, '__next__') for value in others):  # it can be read once
             return self._fn(*args, **kwargs)
         for _ in range(2):
-            program = self._programs.pop(key, None) or self._of_any_size(key, given, tensors) or self._traced(given, tensors)
+            program = self._programs.pop(key, None)
+            self._fresh = 0 if program else self._fresh + any(key[1] == known[1] for known in self._programs)
+            program = program or self._made(key, given, tensors)
             if program is None:
                 break
             self._programs[key] = program
@@ -448,16 +503,13 @@ class _Compiled:
             except _steps.Changed:  # its optimizers have: it is traced anew
                 self._forget(key)
                 continue
-            self._ready = _Ready(self._fn, key, program, args) if not kwargs and len(tensors) == len(args) else None
+            self._ready = _Ready(self._reads, key, program, args) if not kwargs and all(isinstance(one, Tensor) for one in args) else None
             return program._results(results)
         return self._fn(*args, **kwargs)
 
     def _forget(self, key):
         self._programs.pop(key, None)
         self._sized.clear()
-
-    def _modules(self):
-        return [module for _, module, _ in _modules_of(self._fn)] if self._is_step else [self._fn]
 
     def _of_any_size(self, key, given, tensors):
         """The program for these shapes and others, or None if this combination needs one of its own."""
@@ -491,19 +543,37 @@ class _Compiled:
         call.__wrapped__ = self._fn
         return call
 
+    def _made(self, key, given, tensors):
+        """A program for this call, or None if fn has to run as it is written."""
+        if self._fresh >= _MOST_FRESH:
+            return self._refuse('what it reads, or its arguments besides tensors, is other in each call: give numbers that vary as tensors')
+        before, kept = self._reads.told(), self._reads.kept()
+        program = self._of_any_size(key, given, tensors) or self._traced(given, tensors)
+        if self._reads.told() == before:
+            self._changes = 0 if program else self._changes
+            return program
+        # fn changed something, which no run would. It may only have made what later calls find there, so fn itself runs, and is traced once more.
+        self._reads.put_back(kept)
+        self._sized.clear()
+        self._changes += 1
+        if self._changes > _MOST_CHANGES and not self._refused:
+            self._refuse('it changes a variable, an attribute, a list or a dict from outside, which no run would')
+        return None
+
     def _traced(self, given, tensors):
-        call = self._flat(given)
         try:
-            return self._as_wanted(trace(call, *tensors, device=tensors[0].device if tensors else None, training=self._is_step))
+            return self._as_wanted(trace(self._flat(given), *tensors, device=tensors[0].device if tensors else None, training=self._is_step))
         except _steps.IsStep:
             self._is_step = self._may_trace = True
             return None
         except _steps.NotReady:
             return None
         except Exception as error:  # fn itself either reports the error or runs
-            self._refused = True
-            warnings.warn(f'[compile] {self._fn!r} runs as it is written: {error}', stacklevel=3)
-            return None
+            return self._refuse(error)
+
+    def _refuse(self, why):
+        self._refused = True
+        warnings.warn(f'[compile] {self._fn!r} runs as it is written: {why}', stacklevel=5)
 
     def __getattr__(self, name):
         return getattr(self._fn, name)
@@ -564,17 +634,10 @@ class _Ready:
 
     __slots__ = ('_held', 'guard', 'key', 'program')
 
-    def __init__(self, fn, key, program, tensors):
-        holders = []
-        for _, module, place in _modules_of(fn):
-            if place is not None:
-                holders.append(place)
-            for part in module.modules():
-                own = part.__dict__
-                holders += own, *(value for value in own.values() if isinstance(value, (dict, list)))
+    def __init__(self, reads, key, program, tensors):
         self.key, self.program = key, program
-        self.guard = _core._Guard(holders, tensors)
-        self._held = holders, self.guard.held()
+        self.guard = _core._Guard(reads.holders, tensors)
+        self._held = reads.holders, self.guard.held()
 
 
 # ---- Control flow ----------------------------------------------------------------------------------------------------
@@ -690,6 +753,13 @@ def _body(like, call):
 # ---- Trees of tensors ------------------------------------------------------------------------------------------------
 
 _LEAF = object()  # marks the place of a tensor
+_DICTS = {dict, collections.OrderedDict}
+
+
+class _Fields(NamedTuple):
+    """Marks the attributes of a dataclass."""
+
+    kind: type
 
 
 def _shape_of(value, tensors):
@@ -699,10 +769,22 @@ def _shape_of(value, tensors):
         return _LEAF
     if isinstance(value, (tuple, list)):
         return type(value), tuple([_shape_of(one, tensors) for one in value])
-    if isinstance(value, dict):
-        return dict, tuple(value), tuple([_shape_of(one, tensors) for one in value.values()])
+    if type(value) in _DICTS:
+        return type(value), tuple(value), tuple([_shape_of(one, tensors) for one in value.values()])
+    if dataclasses.is_dataclass(value) and not isinstance(value, (type, dict)):
+        own = vars(value) if hasattr(value, '__dict__') else {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _Fields(type(value)), tuple(own), tuple([_shape_of(one, tensors) for one in own.values()])
     # 1, 1.0 and True compare equal, and so do 0.0 and -0.0, but they compute different things.
     return None, value, type(value), repr(value) if isinstance(value, (float, complex)) else None
+
+
+def _leaves(shape):
+    """What a structure holds besides tensors."""
+    if shape is _LEAF:
+        return []
+    if shape[0] is None:
+        return [shape[1]]
+    return [value for part in shape[-1] for value in _leaves(part)]
 
 
 def _taken_apart(value):
@@ -723,64 +805,12 @@ def _rebuilt(shape, tensors) -> Any:
     kind, *rest = shape
     if kind is None:
         return rest[0]
-    if kind is dict:
-        return dict(zip(rest[0], [_rebuilt(one, tensors) for one in rest[1]]))
+    if isinstance(kind, _Fields):
+        made = object.__new__(kind.kind)
+        for name, one in zip(rest[0], rest[1]):
+            object.__setattr__(made, name, _rebuilt(one, tensors))
+        return made
+    if kind in _DICTS:
+        return kind(zip(rest[0], [_rebuilt(one, tensors) for one in rest[1]]))
     made = [_rebuilt(one, tensors) for one in rest[0]]
     return kind(*made) if hasattr(kind, '_fields') else kind(made)
-
-
-def _names_of(fn):
-    """(name, tensor) of the parameters and buffers of a module, or of the modules that a function uses."""
-    fn = inspect.unwrap(fn)
-    if hasattr(fn, 'named_parameters'):
-        return [*fn.named_parameters(), *fn.named_buffers()]
-    return [(f'{prefix}.{name}', x) for prefix, module, _ in _modules_of(fn)
-            for name, x in (*module.named_parameters(), *module.named_buffers())]
-
-
-def _modules_of(fn):
-    """(name, module, place) of the modules that a function, or its object, holds; the place is a cell, or a dict and a key."""
-    if hasattr(fn, 'named_parameters'):
-        return [('', fn, None)]
-    return [one for one in _held_by(fn) if hasattr(one[1], 'named_parameters') and hasattr(one[1], 'modules')]
-
-
-def _names_optimizer(fn):
-    """Whether a function refers to an optimizer that it could step."""
-    names = getattr(getattr(fn, '__func__', fn), '__code__', None)
-    used = (*names.co_names, *names.co_freevars) if names is not None else ()
-    return any(name in used and hasattr(value, 'param_groups') and hasattr(value, 'step') for name, value, _ in _held_by(fn))
-
-
-def _held_by(fn):
-    function, owner = getattr(fn, '__func__', fn), getattr(fn, '__self__', None)
-    code, known = getattr(function, '__code__', None), getattr(function, '__globals__', {})
-    found = [(name, value, (vars(owner), name)) for name, value in getattr(owner, '__dict__', {}).items()]
-    if code is not None:
-        found += [(name, known[name], (known, name)) for name in code.co_names if name in known]
-        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
-            try:
-                found.append((name, cell.cell_contents, cell))
-            except ValueError:  # not bound yet
-                pass
-    return found
-
-
-_PLAIN = {bool, int, str, type(None), dtype}
-
-
-def _state_of(fn):
-    """What a module's program depends on besides its arguments: the numbers, names and tensors that its parts hold."""
-    if not hasattr(fn, 'named_parameters'):
-        return None
-    found = []
-    for module in fn.modules():
-        for value in module.__dict__.values():
-            kind = type(value)
-            if kind in _PLAIN:
-                found += kind, value
-            elif kind is float or kind is complex:
-                found += kind, repr(value)
-            elif isinstance(value, Tensor):
-                found += value.data_ptr(), value.requires_grad
-    return tuple(found)

@@ -215,6 +215,9 @@ tn_status* Tracer::call_into(const tn_op& op, std::span<const tn_value> args,
              "it writes what is traced into a tensor from outside the function: return it instead");
     if (is_weight(Tensor::share(outs[k])))
       refuse(op, "it writes into a tensor that is a weight of the graph already");
+    if (const auto named = names_.find(place_of(Tensor::share(outs[k]))); named != names_.end())
+      refuse(op, "it writes into " + named->second +
+                     ", which is from outside the function, and runs would not: return it instead");
   }
   if (!step && !std::any_of(outs, outs + nouts, is_traced)) {
     for (uint32_t k = 0; k < nouts; ++k) forget_origins(outs[k]);
