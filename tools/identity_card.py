@@ -19,8 +19,10 @@ import re
 import subprocess
 import sys
 
-# Its location relative to an installed copy of this script.
-HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/tenon/base.h"
+# Relative to this script: where it is installed, and in the source tree.
+INSTALLED = pathlib.Path(__file__).resolve().parents[2] / "include/tenon/base.h"
+IN_TREE = pathlib.Path(__file__).resolve().parents[1] / "core/include/tenon/base.h"
+HEADER = IN_TREE if IN_TREE.is_file() else INSTALLED
 
 
 def sha256(library):

@@ -23,8 +23,7 @@ class Cards(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def write(self, *words, library=LIBRARY, code=0):
-        done = subprocess.run([sys.executable, ROOT / "tools/identity_card.py", library, "--header",
-                               ROOT / "core/include/tenon/base.h", "--out", self.folder / "card", *words],
+        done = subprocess.run([sys.executable, ROOT / "tools/identity_card.py", library, "--out", self.folder / "card", *words],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads((self.folder / "card").read_text()) if code == 0 else " ".join(done.stderr.split())
