@@ -25,7 +25,7 @@ LEFT_OUT = (
      'internal to PyTorch'),
     (('sparse.', 'to_sparse'), 'sparse tensors, which have tests of their own'),
     (('masked.',), "PyTorch's prototype of masked tensors"),
-    (('bmm/triton_optimized', 'nn.functional.batch_norm/without_cudnn'), 'for a GPU alone'),
+    (('bmm/triton_optimized', 'nn.functional.batch_norm/without_cudnn'), 'for GPUs only'),
     (('slice',), 'internal to PyTorch'),  # aten.slice; slice_scatter is not
 )
 # Values are random, or whatever memory held: only shapes and dtypes are compared.
@@ -565,20 +565,20 @@ def page(every, verdicts):
     twice = {name: each['second'] for name, each in verdicts.items() if any(each.get('second', {}).values())}
     wrong = {name: each for name, each in twice.items() if each['failed']}
     lines = ['# tenon.torch, judged by PyTorch\'s own samples', '',
-             '`tests/python/torch/op_db.py --whole --write` wrote this page. It calls each entry of `op_db`, with which PyTorch tests its',
-             'functions, as a function, as a method and as a method in place, beside PyTorch: values, dtypes, shapes and first gradients in',
-             'float32, float64, int64 and complex64 must agree in every sample, and what is an error there must be one here. Of random',
-             'results shapes and dtypes are compared, of eigenvectors what no sign or phase changes, of equal elements any index is right.',
-             'The tests hold the list of entries that pass.', '',
+             "`tests/python/torch/op_db.py --whole --write` wrote this page. It takes each entry of `op_db`, PyTorch's own test samples, and",
+             'calls it here and in PyTorch: as a function, as a method and as a method in place. Values, dtypes, shapes and first gradients in',
+             'float32, float64, int64 and complex64 must agree in every sample, and what is an error there must be one here. Random results',
+             'are compared in shape and dtype, eigenvectors up to sign and phase; among equal elements any index is right. The tests fail if',
+             'an entry that passes here stops passing.', '',
              '| entries | |', '|---|---|', f'| pass | {len(passed)} |', f'| differ or are missing | {len(failed)} |', f'| left out | {len(out)} |',
              f'| together | {len(every)} |', f'| gradients of gradients, where PyTorch has them: agree | {len(twice) - len(wrong)} of {len(twice)} |',
              '', '## Pass', '']
     lines += wrapped([f'`{name}`' for name in passed])
     lines += ['', '## Differ or are missing', '', *differences(failed), '', '## Gradients of gradients that differ', '',
               'Of samples in float64 whose first gradients agree.', '', *differences(wrong)]
-    lines += ['', '## Judged with less', '']
-    for what, names in (("Values up to PyTorch's own error, which is larger than ours:", COARSE), ('Shapes and dtypes alone, as values are random:', RANDOM),
-                        ('Values, not first gradients, which gradcheck or double precision refute in PyTorch, in some dtypes:', REFUTED)):
+    lines += ['', '## Compared less strictly', '']
+    for what, names in (("Values up to PyTorch's own error, which is larger than ours:", COARSE), ('Only shapes and dtypes, because values are random:', RANDOM),
+                        ("Values, but not first gradients, because gradcheck or double precision refutes PyTorch's in some dtypes:", REFUTED)):
         lines += [*wrapped([what, *(f'`{name}`' for name in sorted(names) if name in every)]), '']
     lines += ['## Left out', '']
     for why in dict.fromkeys(out.values()):
