@@ -96,7 +96,7 @@ def test_a_damaged_file_is_refused(tmp_path):
                 assert 'bad.npz' in str(error)
     with zipfile.ZipFile(path, 'w') as archive:
         archive.writestr('notes.txt', 'text')
-    with pytest.raises(tenon.DataLossError, match=r'"notes\.txt" is no \.npy record'):
+    with pytest.raises(tenon.DataLossError, match=r'"notes\.txt" is not an \.npy record'):
         io.load(path)
     with zipfile.ZipFile(path, 'w', zipfile.ZIP_LZMA) as archive:
         archive.writestr('x.npy', record())
