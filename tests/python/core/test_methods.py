@@ -32,7 +32,7 @@ def test_split_by_size_and_by_sizes():
     (lambda x: x.unbind(3), IndexError, r'dim 3 is out of range for a tensor of rank 3'),
     (lambda x: x.unbind(-4), IndexError, r'dim -4 is out of range for a tensor of rank 3'),
     (lambda x: x.unbind('0'), TypeError, 'dim must be an int, not str'),
-    (lambda x: tenon.tensor(1.).unbind(), IndexError, r'\[unbind\] needs one dimension'),
+    (lambda x: tenon.tensor(1.).unbind(), IndexError, r'\[unbind\] needs at least one dimension'),
     (lambda x: x.narrow(3, 0, 1), IndexError, 'dim 3 is out of range for a tensor of rank 3'),
     (lambda x: x.narrow(0, 1, 2), ValueError, r'\[narrow\] 2 entries from 1 on do not fit into 2'),
     (lambda x: x.narrow(0, 0., 1), TypeError, 'float')])

@@ -134,7 +134,7 @@ def test_the_function_agrees_with_pytorchs_samples(torch):
     (lambda nn: nn.MultiheadAttention(7, 2), ValueError, 'multiple of num_heads'),
     (lambda nn: nn.MultiheadAttention(8, 2)(*[ours.zeros(3, 1, 6)] * 3), ValueError, 'last dimension of query is 6'),
     (lambda nn: nn.MultiheadAttention(8, 2)(ours.zeros(3, 8), ours.zeros(3, 1, 8), ours.zeros(3, 1, 8)), ValueError, 'ranks 2, 3 and 3'),
-    (lambda nn: nn.MultiheadAttention(8, 2)(*[ours.zeros(3, 1, 8)] * 3, is_causal=True), RuntimeError, 'give that, too'),
+    (lambda nn: nn.MultiheadAttention(8, 2)(*[ours.zeros(3, 1, 8)] * 3, is_causal=True), RuntimeError, 'give attn_mask, too'),
     (lambda nn: nn.MultiheadAttention(8, 2)(*[ours.zeros(3, 1, 8)] * 3, attn_mask=ours.zeros(3)), ValueError, 'attn_mask has rank 1'),
     (lambda nn: nn.TransformerEncoderLayer(8, 2, activation='tanh'), RuntimeError, "'relu', 'gelu' or a function"),
     (lambda nn: nn.Transformer(8, 2, 1, 1, 4)(ours.zeros(3, 1, 8), ours.zeros(3, 2, 8)), RuntimeError, 'batches of 1 and 2'),
