@@ -67,7 +67,7 @@ Tensor average_pool_of(const Call& call, const Tensor& x, bool whole) {
   if (!whole && is_plain(windows) && windows.dilation == Ints(windows.rank(), 1))
     return avg_pool(x, windows.kernel, windows.stride, windows.begin, ceil, counts_pads);
   const Ints end = behind(windows, x, ceil), none(windows.rank(), 0);
-  const Tensor averages = means(padded_spatially(x, windows.begin, end, 0), windows);
+  Tensor averages = means(padded_spatially(x, windows.begin, end, 0), windows);
   if (whole) return averages;
   // The number of elements in each window. Padding counts if the node says so; what only completes the last window never does.
   Ints sizes = {1, 1}, beyond;
