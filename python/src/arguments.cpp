@@ -257,7 +257,7 @@ bool Arguments::convert(const Schema& schema, size_t index, PyObject* object) {
       if (complex_used_ == kComplex) return refuse(schema, index, object);
       int found = to_number(object, value, complex_[complex_used_]);
       if (found < 0) return too_large(schema, p);
-      if (found == 0 && is_tensor(object)) {  // its one element
+      if (found == 0 && is_tensor(object) && tn_tensor_numel(handle_of(object)) == 1) {
         const Ref item(PyObject_CallMethod(object, "item", nullptr));
         if (!item) return false;
         found = to_number(item.get(), value, complex_[complex_used_]);

@@ -1,5 +1,8 @@
 // Operators of Tensor: one look at each operand, one call of the core.
+#include "batch.hpp"
+#include "guard.hpp"
 #include "op.hpp"
+#include "overriding.hpp"
 #include "tensor.hpp"
 
 namespace tenon::python {
@@ -80,9 +83,24 @@ struct Operand {
   }
 };
 
-// An array has no place in an op: where its memory lies and what it would cost is for the user to say.
+PyObject* compare_array(Operator op, PyObject* a, PyObject* b) {
+  const Ref args(PyTuple_Pack(1, is_tensor(a) ? b : a));
+  const Ref made(args ? from_buffer(nullptr, args.get()) : nullptr);
+  if (made && is_tensor(made.get()))
+    return PyObject_RichCompare(is_tensor(a) ? a : made.get(), is_tensor(a) ? made.get() : b,
+                                op == kEqual ? Py_EQ : Py_NE);
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
+// An array right of a tensor computes itself, through Tensor.__array__ and __array_wrap__, and tells what it is equal to. Others
+// have no place in an op: where their memory lies and what that would cost is for the user to say.
 PyObject* not_an_operand(Operator op, PyObject* a, PyObject* b) {
   PyObject* other = is_tensor(a) ? b : a;
+  const bool is_array = PyObject_HasAttrString(other, "__array_ufunc__") != 0;
+  if (op == kEqual || op == kNotEqual)
+    return is_array ? compare_array(op, a, b) : Py_NewRef(Py_NotImplemented);
+  if (other == b && is_array) Py_RETURN_NOTIMPLEMENTED;
   if (PyObject_CheckBuffer(other) || PyObject_HasAttrString(other, "__dlpack__") ||
       PyList_Check(other) || PyTuple_Check(other))
     return PyErr_Format(
@@ -101,8 +119,60 @@ tn_status* run(Operator op, const tn_value* args, uint32_t count, int64_t elemen
   return tn_op_call(ops[op], args, count, out, 1);
 }
 
+// The method of Tensor that an operator is, for types that take over functions; that of numbers left of a tensor has its own.
+constexpr const char* kMethods[kOperators] = {
+    "add",        "sub",    "mul",     "div",        "__floordiv__", "remainder",
+    "pow",        "matmul", "__and__", "__or__",     "__xor__",      "__lshift__",
+    "__rshift__", "__eq__", "ne",      "lt",         "le",           "gt",
+    "ge",         "neg",    "abs",     "__invert__", "__invert__",   "to"};
+constexpr const char* kReflected[] = {
+    "add",      "__rsub__",    "mul",         "__rdiv__", "__rfloordiv__",
+    "__rmod__", "__rpow__",    "__rmatmul__", "__rand__", "__ror__",
+    "__rxor__", "__rlshift__", "__rrshift__", "eq",       "ne",
+    "gt",       "ge",          "lt",          "le"};
+constexpr const char* kInPlace[] = {
+    "add_",        "sub_",     "mul_",    "div_",     "floor_divide_", "remainder_", "pow_",
+    "__imatmul__", "__iand__", "__ior__", "__ixor__", "__ilshift__",   "__irshift__"};
+
+bool has_zero(tn_tensor* x) {
+  return guarded<bool>(false, [&] {
+    const Tensor whole = Tensor::share(Batch::behind(x));
+    if (!whole.device().id().starts_with("cpu") || whole.numel() == 0) return false;
+    return any(equal(whole, 0)).item<bool>();
+  });
+}
+
+// Whether integers are divided by 0 somewhere on the host, which PyTorch refuses; its GPUs do not look either.
+bool divides_by_zero(const Operand& x, const Operand& y) {
+  const auto is_integer = [](const tn_value& value) {
+    return value.tag == TN_VALUE_INT || value.tag == TN_VALUE_BOOL ||
+           (value.tag == TN_VALUE_TENSOR &&
+            (TN_MASK(tn_tensor_dtype(value.as.tensor)) & TN_MASK_INT) != 0);
+  };
+  if (!is_integer(y.value) || !is_integer(x.value)) return false;
+  return y.value.tag == TN_VALUE_TENSOR ? has_zero(y.value.as.tensor) : y.value.as.i == 0;
+}
+
+template <Operator op>
+bool check_divisor(const Operand& x, const Operand& y) {
+  if constexpr (op == kFloorDivide || op == kRemainder)
+    if (divides_by_zero(x, y)) {
+      guarded([&]() -> PyObject* {
+        throw Error(TN_INVALID_ARGUMENT,
+                    std::string("[") + kNames[op] + "] ZeroDivisionError: an integer divided by 0");
+      });
+      return false;
+    }
+  return true;
+}
+
 template <Operator op>
 PyObject* binary(PyObject* a, PyObject* b) {
+  if (may_override()) [[unlikely]] {
+    const Overridden by =
+        is_tensor(a) ? take_over(kMethods[op], a, b) : take_over(kReflected[op], b, a);
+    if (by.taken) return by.result;
+  }
   Operand x, y;
   int64_t elements = 0;
   const int left = x.read(a, elements);
@@ -110,6 +180,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
   const int right = left > 0 ? y.read(b, elements) : 0;
   if (right < 0) return nullptr;
   if (right == 0) return not_an_operand(op, a, b);
+  if (!check_divisor<op>(x, y)) return nullptr;
   const tn_value args[2] = {x.value, y.value};
   tn_tensor* out;
   tn_status* status = run(op, args, 2, elements, &out);
@@ -118,12 +189,15 @@ PyObject* binary(PyObject* a, PyObject* b) {
 
 template <Operator op>
 PyObject* in_place(PyObject* a, PyObject* b) {
+  if (may_override()) [[unlikely]]
+    if (const Overridden by = take_over(kInPlace[op], a, b); by.taken) return by.result;
   Operand x, y;
   int64_t elements = 0;
   x.read(a, elements);
   const int right = y.read(b, elements);
   if (right < 0) return nullptr;
   if (right == 0) return not_an_operand(op, a, b);
+  if (!check_divisor<op>(x, y)) return nullptr;
   const tn_value args[2] = {x.value, y.value};
   tn_tensor* const outs[] = {x.value.as.tensor};
   tn_status* status = nullptr;
@@ -136,6 +210,8 @@ PyObject* in_place(PyObject* a, PyObject* b) {
 
 template <Operator op>
 PyObject* unary(PyObject* a) {
+  if (may_override()) [[unlikely]]
+    if (const Overridden by = take_over(kMethods[op], a, nullptr); by.taken) return by.result;
   Operand x;
   int64_t elements = 0;
   x.read(a, elements);
@@ -151,6 +227,10 @@ bool no_modulus(PyObject* modulus) {
 }
 
 }  // namespace
+
+PyObject* tensor_has_zero(PyObject*, PyObject* x) {
+  return PyBool_FromLong(is_tensor(x) && has_zero(handle_of(x)));
+}
 
 bool find_operators() {
   for (size_t i = 0; i < kOperators; ++i) {

@@ -30,19 +30,38 @@ PyObject* number_of(DType dtype, const void* element) {
   });
 }
 
+// Whether a function of this package asks, and not the program.
+bool asked_by_library() {
+  PyFrameObject* const frame = PyEval_GetFrame();
+  if (frame == nullptr) return false;
+  const Ref globals(PyFrame_GetGlobals(frame));
+  PyObject* const module = PyDict_GetItemString(globals.get(), "__name__");
+  if (module == nullptr || !PyUnicode_Check(module)) return false;
+  const char* const text = PyUnicode_AsUTF8(module);
+  if (text == nullptr) PyErr_Clear();
+  return text != nullptr && std::string_view(text).starts_with("tenon.");
+}
+
+// For a tensor that has not one element. Where the library asks, the program gave a tensor in place of a number.
+PyObject* refuse_element(const tn_tensor* x, std::string_view name) {
+  std::string text = "[";
+  text += name;
+  text += name == "bool" ? "] the truth of a tensor of " : "] a tensor of ";
+  text += std::to_string(tn_tensor_numel(x));
+  text +=
+      name == "bool" ? " elements is ambiguous: use any() or all()" : " elements is not one number";
+  if (!asked_by_library())
+    return guarded([&]() -> PyObject* { throw Error(TN_INVALID_ARGUMENT, text); });
+  const Ref errors(PyImport_ImportModule("tenon._errors"));
+  const Ref type(errors ? PyObject_GetAttrString(errors.get(), "ArgumentTypeError") : nullptr);
+  if (type) PyErr_SetString(type.get(), text.c_str());
+  return nullptr;
+}
+
 PyObject* only_element(PyObject* self, const char* name) {
   tn_tensor* x = handle_of(self);
   if (!Batch::check_readable(x, name)) return nullptr;
-  if (tn_tensor_numel(x) != 1) {
-    const std::string count = std::to_string(tn_tensor_numel(x)) + " elements is ";
-    return guarded([&]() -> PyObject* {
-      if (std::string_view(name) == "bool")
-        throw Error(TN_INVALID_ARGUMENT,
-                    "[bool] the truth of a tensor of " + count + "ambiguous: use any() or all()");
-      throw Error(TN_INVALID_ARGUMENT,
-                  "[" + std::string(name) + "] a tensor of " + count + "not one number");
-    });
-  }
+  if (tn_tensor_numel(x) != 1) return refuse_element(x, name);
   const tn_dtype dtype = tn_tensor_dtype(x);
   alignas(16) unsigned char bytes[16];
   tn_status* status = tn_tensor_to_host(x, bytes, tn_dtype_size(dtype));

@@ -5,6 +5,7 @@
 #include "call_layer.hpp"
 #include "callback.hpp"
 #include "guard.hpp"
+#include "overriding.hpp"
 #include "tenon/amp/autocast.hpp"
 #include "tensor.hpp"
 
@@ -159,6 +160,8 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t narg
 }
 
 PyObject* tensor_detach(PyObject* self, PyObject*) {
+  if (may_override()) [[unlikely]]
+    if (const Overridden by = take_over("detach", self, nullptr); by.taken) return by.result;
   if (Batch::any_active()) return detached_entry(self);
   tn_tensor* out = nullptr;
   tn_status* status = tn_tensor_detach(handle_of(self), &out);
@@ -304,15 +307,15 @@ PyObject* record_function(PyObject*, PyObject* args) {
   });
 }
 
-// _after_backward(callable): called when the backward() that runs has ended; outside of one, and in a pass that only gives
-// gradients, it is not.
+// _after_backward(callable) -> whether it will be called, when the backward() that runs has ended; outside of one, and in a pass
+// that only gives gradients, it will not.
 PyObject* after_backward(PyObject*, PyObject* callable) {
   if (!PyCallable_Check(callable))
     return PyErr_Format(PyExc_TypeError, "[after_backward] needs a callable, not %.200s",
                         Py_TYPE(callable)->tp_name);
   return guarded([&] {
     if (Accumulation::running()) put_off().emplace_back(Py_NewRef(callable));
-    return Py_NewRef(Py_None);
+    return PyBool_FromLong(Accumulation::running());
   });
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "guard.hpp"
+#include "overriding.hpp"
 #include "tangents.hpp"
 #include "tensor.hpp"
 
@@ -66,12 +67,24 @@ Index index_of(PyObject* object) {
     if (!made) throw PythonError();
     if (is_tensor(made.get())) return tensor_of(made.get());
   }
-  PyErr_Format(PyExc_TypeError,
+  const Ref errors(PyImport_ImportModule("tenon._errors"));
+  const Ref type(errors ? PyObject_GetAttrString(errors.get(), "IndexTypeError") : nullptr);
+  PyErr_Format(type ? type.get() : PyExc_TypeError,
                "[index] an index is an integer, a slice, None, Ellipsis, or a tensor of integers "
                "or bools, not "
                "%.200s",
                Py_TYPE(object)->tp_name);
   throw PythonError();
+}
+
+Index checked(Index index) {
+  if (index.kind() != Index::Kind::Tensor) return index;
+  const DType dtype = index.tensor().dtype();
+  if (is_floating(dtype) || is_complex(dtype))
+    throw Error(TN_OUT_OF_RANGE,
+                "[index] tensors used as indices must be of integers or bools, not " +
+                    std::string(name_of(dtype)));
+  return index;
 }
 
 bool picks(const Index& index) { return index.kind() == Index::Kind::Tensor; }
@@ -135,13 +148,14 @@ void check_masks(Key& key, const Tensor& x) {
 Key key_of(const Tensor& x, PyObject* object) {
   Key key;
   if (!PyTuple_Check(object)) {
-    key.indices.push_back(index_of(object));
+    key.indices.push_back(checked(index_of(object)));
     if (picks(key.indices[0])) check_masks(key, x);
     return key;
   }
   const Py_ssize_t n = PyTuple_GET_SIZE(object);
   key.indices.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) key.indices.push_back(index_of(PyTuple_GET_ITEM(object, i)));
+  for (Py_ssize_t i = 0; i < n; ++i)
+    key.indices.push_back(checked(index_of(PyTuple_GET_ITEM(object, i))));
   // Beside a tensor an integer picks with it, as NumPy's do: it has a say in where the picked dimensions go.
   if (std::ranges::any_of(key.indices, picks)) {
     for (Index& index : key.indices)
@@ -186,6 +200,8 @@ Tensor values_of(const Tensor& x, PyObject* object) {
 }  // namespace
 
 PyObject* tensor_get_item(PyObject* self, PyObject* key) {
+  if (may_override()) [[unlikely]]
+    if (const Overridden by = take_over("__getitem__", self, key); by.taken) return by.result;
   return guarded([&]() -> PyObject* {
     tn_tensor* x = handle_of(self);
     if (PyLong_CheckExact(key) && tn_tensor_ndim(x) > 0)
@@ -198,10 +214,23 @@ PyObject* tensor_get_item(PyObject* self, PyObject* key) {
   });
 }
 
+namespace {
+Overridden take_over_item(PyObject* self, PyObject* key, PyObject* values) {
+  PyObject* const args[] = {self, key, values};
+  const Ref function(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__setitem__"));
+  return function ? take_over(function.get(), args, 3, nullptr) : Overridden{true, nullptr};
+}
+}  // namespace
+
 int tensor_set_item(PyObject* self, PyObject* key, PyObject* values) {
   if (values == nullptr) {
     PyErr_SetString(PyExc_TypeError, "[index] elements of a tensor cannot be deleted");
     return -1;
+  }
+  if (may_override()) [[unlikely]] {
+    const Overridden by = take_over_item(self, key, values);
+    if (by.taken) return Ref(by.result) ? 0 : -1;
   }
   return guarded<int>(-1, [&] {
     const Tensor x = tensor_of(self);

@@ -10,6 +10,7 @@
 #include "graph.hpp"
 #include "onnx.hpp"
 #include "op.hpp"
+#include "overriding.hpp"
 #include "profiler.hpp"
 #include "program.hpp"
 #include "saved.hpp"
@@ -35,6 +36,7 @@ PyMethodDef functions[] = {{"_from_data", from_data, METH_VARARGS, nullptr},
                            {"_set_modes", set_modes, METH_VARARGS, nullptr},
                            {"_restore_modes", restore_modes, METH_O, nullptr},
                            {"_anomaly_scopes", count_anomaly_scopes, METH_O, nullptr},
+                           {"_has_zero", tensor_has_zero, METH_O, nullptr},
                            {"_get_modes", get_modes, METH_NOARGS, nullptr},
                            {"_set_shape_type", set_shape_type, METH_O, nullptr},
                            {"_after_backward", after_backward, METH_O, nullptr},
@@ -78,6 +80,7 @@ NB_MODULE(_core, m) {
   add_tangents(m);
   add_witness(m);
   require(add_tensor_type(m.ptr()));
+  require(add_overriding(m.ptr()));
   require(add_synonyms(m.ptr()));
   require(add_ops(m.ptr()));
   require(add_program_type(m.ptr()));

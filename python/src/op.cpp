@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -120,19 +121,20 @@ PyObject* call_pytorchs(OpObject* self, PyObject* const* args, size_t nargsf, Py
   return function ? PyObject_Vectorcall(function.get(), args, nargsf, kwnames) : nullptr;
 }
 
-// How an argument that is no Tensor computes the op itself; the exception that it is none goes.
-PyObject* own_way(PyObject* const* args, size_t nargsf) {
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyObject* method = overriding(args, static_cast<size_t>(PyVectorcall_NARGS(nargsf)));
-  if (method == nullptr) {
-    PyErr_Restore(type, value, traceback);
-    return nullptr;
-  }
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
-  return method;
+// Raises what a status reports; of a call without any tensor, that there should be one.
+PyObject* raise_call(tn_status* status, const Schema& schema, const Arguments& arguments) {
+  const auto is_tensors = [](const tn_value& value) {
+    return value.tag == TN_VALUE_TENSOR || value.tag == TN_VALUE_TENSORS;
+  };
+  if (schema.parameters.empty() || schema.parameters[0].kind != Kind::Tensor ||
+      std::any_of(arguments.values, arguments.values + arguments.count, is_tensors))
+    return raise_status(status);
+  const tn_str message = tn_status_message(status);
+  const Ref errors(PyImport_ImportModule("tenon._errors"));
+  const Ref type(errors ? PyObject_GetAttrString(errors.get(), "ArgumentTypeError") : nullptr);
+  if (type) PyErr_SetString(type.get(), std::string(message.data, message.size).c_str());
+  tn_status_release(status);
+  return nullptr;
 }
 
 PyObject* op_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -140,17 +142,18 @@ PyObject* op_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObje
   try {
     Arguments arguments;
     const Schema& schema = *self->schema;
-    if (!arguments.parse(schema, args, PyVectorcall_NARGS(nargsf), kwnames)) {
-      if (PyObject* method = own_way(args, nargsf)) {
-        const Ref held(method);
-        return call_overriding(object, method, args, PyVectorcall_NARGS(nargsf), kwnames);
-      }
+    const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+    if (may_override()) [[unlikely]]
+      if (const Overridden by = take_over(object, args, nargs, kwnames); by.taken) return by.result;
+    if (!arguments.parse(schema, args, nargs, kwnames)) {
+      if (const Overridden by = take_over_unread(object, args, nargs, kwnames); by.taken)
+        return by.result;
       return !self->in_place && has_unknown_name(schema, kwnames)
                  ? call_pytorchs(self, args, nargsf, kwnames)
                  : nullptr;
     }
     if (self->in_place) {
-      if (PyVectorcall_NARGS(nargsf) == 0)
+      if (nargs == 0)
         return PyErr_Format(PyExc_TypeError, "[%s] in place: the tensor comes first",
                             schema.name.c_str());
       return call_into(self, arguments, args[0]);
@@ -167,7 +170,7 @@ PyObject* op_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObje
       const Unlocked unlocked(creates || arguments.elements >= kUnlockElements);
       status = tn_op_call(self->op, arguments.values, arguments.count, outs, nouts);
     }
-    if (status != nullptr) return raise_status(status);
+    if (status != nullptr) return raise_call(status, schema, arguments);
     if (nouts == 1) return wrap(outs[0]);
     if (nouts == 0) Py_RETURN_NONE;
     return wrap_results(self, outs, nouts);

@@ -154,19 +154,55 @@ PyObject* call_renamed(const ShortcutObject* self, PyObject* const* args, size_t
   return PyObject_Vectorcall(self->function, args, nargsf, names.get());
 }
 
+// Of a call that failed: a TypeError in place of the error if an argument is of a kind that the function does not take, which
+// tenon.torch._kinds tells from its name.
+PyObject* judged(PyObject* result, const ShortcutObject* self, PyObject* const* args, size_t nargs,
+                 PyObject* kwnames) {
+  if (result != nullptr || PyErr_ExceptionMatches(PyExc_TypeError) ||
+      !PyErr_ExceptionMatches(PyExc_Exception))
+    return result;
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(value, traceback);
+  const size_t named = kwnames == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(kwnames));
+  const Ref given(PyTuple_New(static_cast<Py_ssize_t>(nargs + named)));
+  for (size_t i = 0; given && i < nargs + named; ++i)
+    PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
+  const Ref module(given ? PyImport_ImportModule("tenon.torch._kinds") : nullptr);
+  const Ref better(module ? PyObject_CallMethod(module.get(), "judged", "OOOO", self->function,
+                                                value, given.get(), kwnames ? kwnames : Py_None)
+                          : nullptr);
+  if (better && better.get() != Py_None) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(better.get())), better.get());
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return nullptr;
+  }
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return nullptr;
+}
+
 PyObject* shortcut_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const auto* self = reinterpret_cast<ShortcutObject*>(object);
   const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+  if (may_override()) [[unlikely]]
+    if (const Overridden by = take_over(object, args, nargs, kwnames); by.taken) return by.result;
   for (const std::string& pattern : self->patterns) {
     if (!Match().fits(pattern, args, nargs, kwnames)) continue;
     if (pattern.back() == '*') return call_with_rest(self->op, args, pattern.size() - 1, nargs);
     return PyObject_Vectorcall(self->op, args, nargsf, kwnames);
   }
-  if (const Ref method{overriding(args, nargs)})
-    return call_overriding(object, method.get(), args, nargs, kwnames);
+  // Methods, which have neither an op nor other names, know what to do with types that are no Tensors.
+  if (self->op != Py_None || PyDict_GET_SIZE(self->renames) != 0)
+    if (const Overridden by = take_over_unread(object, args, nargs, kwnames); by.taken)
+      return by.result;
   if (kwnames != nullptr && PyDict_GET_SIZE(self->renames) != 0)
-    return call_renamed(self, args, nargsf, kwnames);
-  return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
+    return judged(call_renamed(self, args, nargsf, kwnames), self, args, nargs, kwnames);
+  return judged(PyObject_Vectorcall(self->function, args, nargsf, kwnames), self, args, nargs,
+                kwnames);
 }
 
 PyObject* shortcut_new(PyTypeObject* type, PyObject* args, PyObject*) {

@@ -9,6 +9,7 @@
 #include "batch.hpp"
 #include "callback.hpp"
 #include "op.hpp"
+#include "overriding.hpp"
 
 namespace tenon::python {
 
@@ -187,6 +188,8 @@ tn_value value_of(tn_tensor* tensor) {
   return value;
 }
 PyObject* get_transposed(PyObject* self, void*) {
+  if (may_override()) [[unlikely]]
+    if (const Overridden by = take_over_property("T", self); by.taken) return by.result;
   tn_tensor* x = handle_of(self);
   const uint32_t ndim = tn_tensor_ndim(x);
   int64_t dims[TN_MAX_DIMS];
@@ -198,6 +201,8 @@ PyObject* get_transposed(PyObject* self, void*) {
   return call(op_permute, args, 2);
 }
 PyObject* get_matrix_transposed(PyObject* self, void*) {
+  if (may_override()) [[unlikely]]
+    if (const Overridden by = take_over_property("mT", self); by.taken) return by.result;
   tn_tensor* x = handle_of(self);
   if (tn_tensor_ndim(x) < 2)
     return PyErr_Format(PyExc_ValueError, "[mT] needs at least 2 dimensions, the tensor has %u",

@@ -42,6 +42,8 @@ PyObject* tensor_ior(PyObject*, PyObject*);
 PyObject* tensor_ixor(PyObject*, PyObject*);
 PyObject* tensor_ilshift(PyObject*, PyObject*);
 PyObject* tensor_irshift(PyObject*, PyObject*);
+// Whether a tensor on the host has an element that is 0; False for others.
+PyObject* tensor_has_zero(PyObject*, PyObject* x);
 PyObject* tensor_compare(PyObject*, PyObject*, int);
 
 // index.cpp

@@ -15,7 +15,7 @@ from ._errors import (AlreadyExistsError, CancelledError, DataLossError, DeviceL
 from ._creation import (arange, asarray, empty, empty_like, from_dlpack, full, ones, ones_like, rand, randn, tensor,
                         zeros, zeros_like)
 from ._devices import explain, fallback, placement, synchronize
-from . import _methods, autograd
+from . import _methods, _overriding, autograd
 from ._array_api import *
 from ._array_api.info import VERSION as __array_api_version__
 from .autograd import (anomaly_mode, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled)

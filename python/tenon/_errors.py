@@ -17,12 +17,20 @@ class DtypeError(Error, TypeError):
     """A dtype that the function does not accept."""
 
 
+class ArgumentTypeError(InvalidArgumentError, TypeError):
+    """An argument of another kind than the function takes, such as a tensor of several elements in place of a number."""
+
+
 class UnsupportedDtypeError(InvalidArgumentError, NotImplementedError):
     """A dtype that the function has no meaning for, or does not compute in."""
 
 
 class OutOfRangeError(Error, IndexError, ValueError):
     """An index or a dimension outside its range."""
+
+
+class IndexTypeError(OutOfRangeError, TypeError):
+    """An index that is no integer, slice, None, Ellipsis, or tensor of integers or bools."""
 
 
 class NotFoundError(Error, LookupError, ValueError):

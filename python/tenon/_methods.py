@@ -162,6 +162,13 @@ def __array__(self, dtype=None, copy=None):
     return array.copy() if copy else array
 
 
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    from ._creation import asarray
+    if any(isinstance(x, Tensor) and x.requires_grad for x in (self, *(context[1] if context else ()))):
+        raise _core_error('[numpy] of a tensor that requires a gradient: use detach()')
+    return asarray(array)
+
+
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     x = self
     if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
@@ -370,7 +377,7 @@ def dim(self):
     return self.ndim
 
 
-for _function in (to, to_device, cpu, clone, contiguous, is_contiguous, backward, requires_grad_, copy, numpy, __array__, __dlpack__, __dlpack_device__, copy_, fill_, zero_,
+for _function in (to, to_device, cpu, clone, contiguous, is_contiguous, backward, requires_grad_, copy, numpy, __array__, __array_wrap__, __dlpack__, __dlpack_device__, copy_, fill_, zero_,
                   uniform_, normal_, register_hook, __iter__, __reversed__, __contains__, __deepcopy__, __copy__, __reduce__, numel, dim):
     setattr(Tensor, _function.__name__, _function)
 for _function in (size, data_ptr):
@@ -378,8 +385,8 @@ for _function in (size, data_ptr):
 setattr(Tensor, 'data', property(get_data, set_data))
 setattr(Tensor, '_version', property(lambda self: self.version, doc='How often the memory of the tensor was written to in place.'))
 
-# NumPy leaves operators to ours, whose error names tenon.asarray.
-setattr(Tensor, '__array_ufunc__', None)
+# NumPy's functions return tensors for tensors; its operators leave an array left of a tensor to ours, whose error names tenon.asarray.
+setattr(Tensor, '__array_priority__', 1000)
 
 
 class Later:
@@ -391,7 +398,8 @@ class Later:
         self.name = name
 
     def _method(self):
-        method = later().find(self.name)
+        from ._overriding import seen
+        method = seen(later().find(self.name))
         setattr(Tensor, self.name, method)
         return method
 

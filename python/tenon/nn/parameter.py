@@ -1,6 +1,7 @@
 """Tensors that a Module finds among its attributes: those it trains, and those it only keeps."""
 import tenon
 from .._core import Tensor
+from .._overriding import disabled
 
 
 def _check_data(name, data):
@@ -18,6 +19,8 @@ class Parameter(Tensor):
     >>> weight.requires_grad
     True
     """
+
+    __torch_function__ = disabled  # what is computed from it is a plain Tensor
 
     def __new__(cls, data=None, requires_grad=True):
         self = Tensor.__new__(cls, tenon.empty((0,)) if data is None else _check_data('Parameter', data))
@@ -51,6 +54,7 @@ class Buffer(Tensor):
     Shares the elements of `data`. `persistent=False` keeps it out of the state_dict.
     """
 
+    __torch_function__ = disabled
     persistent: bool
 
     def __new__(cls, data, *, persistent=True):

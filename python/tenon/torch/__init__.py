@@ -12,6 +12,7 @@ imported. docs/torch.md lists, function by function, the results of PyTorch's ow
 from math import e, inf, nan, pi
 
 from .. import __version__, newaxis
+from .._overriding import show_module as _show_module
 from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
                      int8, int16, int32, int64, promote_types, uint8, uint16, uint32, uint64)
 from .._core import num_threads as get_num_threads
@@ -63,7 +64,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
-    compiler version xpu distributed multiprocessing sparse profiler onnx export'''.split())
+    compiler version xpu distributed multiprocessing sparse profiler onnx export overrides'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -157,3 +158,4 @@ if _asked_for():
     # From here on tensors, shapes, dtypes and devices print as in PyTorch.
     from .printing import install as _install
     _install()
+_show_module(__name__)

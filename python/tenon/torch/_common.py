@@ -113,6 +113,8 @@ def number_dtype(value):
         return defaults.dtype
     if isinstance(value, complex):
         return defaults.complex
+    if hasattr(value, 'item') and getattr(value, 'ndim', None) == 0:  # NumPy's
+        return number_dtype(value.item())
     raise TypeError(f'an operand must be a Tensor or a number, not {type(value).__name__}')
 
 

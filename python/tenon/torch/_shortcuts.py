@@ -10,7 +10,8 @@ from typing import Any
 from .._core import Shortcut, ops
 
 _PATTERNS = {pattern: names.split() for pattern, names in {
-    'TT Tn': '''add sub mul div pow remainder copysign eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift
+    'FF Fn': 'remainder',  # integers are divided by what may be 0
+    'TT Tn': '''add sub mul div pow copysign eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift
         bitwise_right_shift''',
     'TT': 'maximum minimum atan2 hypot logical_and logical_or logical_xor matmul',
     'MM': 'mm',

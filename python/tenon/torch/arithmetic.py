@@ -36,6 +36,12 @@ multiply, not_equal, less, less_equal, greater, greater_equal, arctan2 = mul, ne
 _div, _remainder, _pow = (_binary(name, numbers='both') for name in ('div', 'remainder', 'pow'))
 
 
+def check_divisor(name, input, other):
+    """Refuses integers divided by 0. Devices other than the host do not look, as in PyTorch."""
+    if rank(result_type(input, other)) < 2 and (_core._has_zero(other) if isinstance(other, Tensor) else other == 0):
+        raise InvalidArgumentError(f'[{name}] ZeroDivisionError: an integer divided by 0')
+
+
 def _alpha(name, alpha, *operands):
     if isinstance(alpha, bool) and any(isinstance(x, Tensor) and x.dtype is not _core.bool for x in operands):
         raise TypeError(f'[{name}] a bool alpha is for bools')
@@ -82,6 +88,7 @@ def div(input, other, *, rounding_mode=None, out=None):
         return floor_divide(input, other, out=out)
     if rank(dtype) == 2:
         return into(out, ops['trunc'](_div(input, other)))
+    check_divisor('div', input, other)
     input, other = to_tensors(input, other)
     down = ops['floor_divide'](input, other)
     return into(out, cast(down + cast((down < 0) & (down * other != input), down.dtype), dtype))
@@ -98,15 +105,16 @@ def true_divide(input, other, *, out=None):
 def floor_divide(input, other, *, out=None):
     """The quotient rounded down."""
     input, other = promoted(input, other)
-    if rank(result_type(input, other)) < 2:
-        if isinstance(other, Tensor) and somewhere(other == 0):
-            raise InvalidArgumentError('[floor_divide] ZeroDivisionError: an integer divided by 0')
-        return into(out, ops['floor_divide'](input, other))
-    found = ops['floor_divide'](input, other)
-    return into(out, found)
+    check_divisor('floor_divide', input, other)
+    return into(out, ops['floor_divide'](input, other))
 
 
-remainder = _remainder
+@short
+def remainder(input, other, *, out=None):
+    """The remainder after subtracting other from input a whole number of times; it has other's sign."""
+    if isinstance(input, Tensor) or isinstance(other, Tensor):
+        check_divisor('remainder', input, other)
+    return _remainder(input, other, out=out)
 
 
 def fmod(input, other, *, out=None):

@@ -129,9 +129,11 @@ def test_numpy_scalars_join():
 def test_arrays_and_lists_are_refused_with_a_hint():
     x = tenon.ones(2)
     for other in (np.ones(2), [1.0, 1.0], (1.0,)):
-        for operate in (lambda: x + other, lambda: other * x, lambda: tenon.add(x, other)):
+        for operate in (lambda: other @ x, lambda: other * x, lambda: tenon.add(x, other)):
             with pytest.raises(TypeError, match='tenon.asarray'):
                 operate()
+    with pytest.raises(TypeError, match='tenon.asarray'):
+        x + [1.0, 1.0]
     with pytest.raises(TypeError):
         x + 'a'
     assert (x == None) is False and (x != 'a') is True  # noqa: E711
@@ -201,7 +203,7 @@ class Labelled(tenon.Tensor):
 def test_subclasses():
     x = Labelled(tenon.ones(2))
     x.label = 'a'
-    assert type(x + 1) is tenon.Tensor and x.label == 'a'
+    assert type(x + 1) is Labelled and type(tenon.exp(x)) is Labelled and not hasattr(x + 1, 'label') and x.label == 'a'
     made = pickle.loads(pickle.dumps(x))
     assert type(made) is Labelled and made.label == 'a' and copy.deepcopy(x).label == 'a'
     ref = weakref.ref(x)

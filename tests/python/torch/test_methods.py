@@ -241,7 +241,7 @@ def test_numpys_functions_call_methods():
     x = tenon.asarray([[1.0, 2.0], [3.0, 4.0]])
     assert float(np.mean(x)) == 2.5 and np.sum(x, axis=0).tolist() == [4, 6] and np.prod(x).item() == 24 and float(np.max(x)) == 4
     assert np.argmax(x).item() == 3 and np.stack([x, x]).shape == (2, 2, 2) and np.asarray(x).dtype == np.float32 and np.size(x) == 4
-    for refused in (lambda: x + np.ones(2), lambda: np.ones(2) + x, lambda: x.copy_(np.ones(2))):
+    for refused in (lambda: np.ones(2) + x, lambda: x.copy_(np.ones(2))):
         with pytest.raises(TypeError, match=r'tenon\.asarray'):
             refused()
 

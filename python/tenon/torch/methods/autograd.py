@@ -34,7 +34,10 @@ class Autograd:
             x = leaf()
             if x is not None:
                 hook(x)
-        return self.register_hook(lambda gradient: _core._after_backward(call))
+
+        def put_off(_):
+            _core._after_backward(call)
+        return self.register_hook(put_off)
 
     def reinforce(self: Any, reward):
         """Removed from PyTorch."""

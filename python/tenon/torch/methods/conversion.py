@@ -2,6 +2,7 @@
 from typing import Any
 
 from ... import _core
+from ..._core import Tensor
 from ..._creation import _place
 from .._common import check
 from ..create import preserve_format, tensor
@@ -35,7 +36,7 @@ class Conversion:
 
     def as_subclass(self: Any, cls):
         """The same elements and history as an object of a subclass."""
-        return cls.__new__(cls, self)
+        return Tensor.__new__(cls, self)
 
     def to_dense(self: Any, dtype=None, *, masked_grad=True):
         """Returns itself: tensors are dense."""

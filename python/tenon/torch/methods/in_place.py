@@ -27,11 +27,12 @@ def written_back(name):
     """The method of a name with an underscore: writes the result of the method without it into the tensor."""
     plain = name[:-1]
     op = _core.op(plain, True) if plain in _methods.IN_PLACE and plain not in _OTHERWISE else None
+    ranks = (2,) if plain == 'remainder' else (0, 1, 2)
     function = None
 
     def method(self: Any, *args, **kwargs):
         nonlocal function
-        if op is not None and not kwargs and rank(self.dtype) < 3 and all(_plain(self, x) for x in args):
+        if op is not None and not kwargs and rank(self.dtype) in ranks and all(_plain(self, x) for x in args):
             return op(self, *args)
         function = function or getattr(Tensor, plain)
         source = source_of(self, *args, *kwargs.values())

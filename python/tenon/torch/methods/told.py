@@ -2,6 +2,7 @@
 import functools
 
 from ..._names import both_names
+from .._kinds import judged
 
 
 def told(function):
@@ -13,7 +14,11 @@ def told(function):
     def method(self, *args, **kwargs):
         try:
             return named(self, *args, **kwargs) if kwargs else function(self, *args)
-        except (AttributeError, KeyError, OverflowError, ZeroDivisionError) as error:
-            given = ', '.join(type(x).__name__ for x in (*args, *kwargs.values()))
-            raise TypeError(f'[{function.__name__}] does not take ({given}): {error}') from error
+        except TypeError:
+            raise
+        except Exception as error:
+            better = judged(function, error, (self, *args, *kwargs.values()), tuple(kwargs))
+            if better is None:
+                raise
+            raise better from error
     return method

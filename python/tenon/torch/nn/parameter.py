@@ -5,6 +5,7 @@ import tenon
 
 from ...nn.parameter import Buffer, Parameter
 from ..._core import Tensor
+from ..._overriding import disabled
 from .._common import defaults
 
 __all__ = ['Buffer', 'Parameter', 'UninitializedBuffer', 'UninitializedParameter', 'is_lazy']
@@ -18,6 +19,7 @@ def is_lazy(x):
 class _Waiting(Tensor):
     """A tensor without a shape until materialize(): a parameter stays this object, a buffer is replaced in its module."""
 
+    __torch_function__ = disabled
     _owner: Any = None  # (module, name) while a module infers its shapes
 
     @property

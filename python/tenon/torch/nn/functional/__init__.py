@@ -1,4 +1,5 @@
 """torch.nn.functional: layers, losses and related functions."""
+from ...._overriding import show_module as _show_module
 from ...matrix import cdist
 from .activation import (celu, elu, gelu, glu, gumbel_softmax, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu,
                          log_softmax, logsigmoid, mish, normalize, prelu, relu, relu6, rrelu, selu, sigmoid, silu, softmax, softmin,
@@ -39,3 +40,6 @@ def __getattr__(name):
 
 def __dir__():
     return sorted([*globals(), *_IN_PLACE])
+
+
+_show_module(__name__)
