@@ -69,7 +69,8 @@ class GradScaler:
                 if x.grad is not None:
                     if x.grad.dtype.name == 'float16':
                         raise InvalidArgumentError('[GradScaler] a gradient is float16: keep parameters in float32 under autocast')
-                    grads.setdefault(x.grad.device, []).append(x.grad.detach())
+                    dense = x.grad.detach()
+                    grads.setdefault(dense.device, []).append(dense if isinstance(dense, Tensor) else dense._values())
         found = None
         for device, of_device in grads.items():
             largest = ops['multi_norm'](of_device, math.inf).item()

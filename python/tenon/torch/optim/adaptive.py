@@ -1,6 +1,6 @@
 """Adagrad, Adadelta and RMSprop."""
 from ..._core import ops
-from .optimizer import WAYS, Optimizer, both_parts, check, column, decayed, zeros_like
+from .optimizer import WAYS, Optimizer, add_to_rows, both_parts, check, column, decayed, rows_of, zeros_like
 
 _rmsprop_step, _adagrad_step = ops['rmsprop_step'], ops['adagrad_step']
 
@@ -25,6 +25,13 @@ class Adagrad(Optimizer):
     def _update(self, group, params, grads, states):
         _adagrad_step(params, grads, column(states, 'sum'), states[0]['step'], float(group['lr']), group['lr_decay'], group['eps'],
                       group['weight_decay'])
+
+    def _update_sparse(self, group, params, grads, states):
+        for x, grad, state in zip(params, grads, states):
+            rate = float(group['lr']) / (1 + (state['step'] - 1) * group['lr_decay'])
+            rows, values = rows_of('Adagrad', group, x, grad)
+            add_to_rows(state['sum'], rows, values * values)
+            add_to_rows(x, rows, values / (ops['sqrt'](ops['index_select'](state['sum'], 0, rows)) + group['eps']) * -rate)
 
 
 class RMSprop(Optimizer):

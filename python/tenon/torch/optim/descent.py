@@ -1,6 +1,6 @@
 """SGD, ASGD and Rprop."""
 from ..._core import ops
-from .optimizer import WAYS, Optimizer, both_parts, check, column, decayed, zeros_like
+from .optimizer import WAYS, Optimizer, add_to_rows, both_parts, check, column, decayed, rows_of, zeros_like
 
 _sgd_step = ops['sgd_step']
 
@@ -29,6 +29,17 @@ class SGD(Optimizer):
                 state['momentum_buffer'] = zeros_like(x)
         _sgd_step(params, grads, column(states, 'momentum_buffer') if momentum else [], float(group['lr']), momentum, group['dampening'],
                   group['weight_decay'], group['nesterov'], first)
+
+    def _update_sparse(self, group, params, grads, states):
+        momentum = group['momentum']
+        for x, grad, state in zip(params, grads, states):
+            if momentum:
+                before = state.get('momentum_buffer')
+                buffer = grad.detach() if before is None else before * momentum + grad * (1 - group['dampening'])
+                state['momentum_buffer'] = buffer
+                grad = grad + buffer * momentum if group['nesterov'] else buffer
+            rows, values = rows_of('SGD', group, x, grad)
+            add_to_rows(x, rows, values * -float(group['lr']))
 
 
 class ASGD(Optimizer):

@@ -75,7 +75,7 @@ class Optimizer:
                 if set_to_none:
                     x.grad = None
                 elif x.grad is not None:
-                    x.grad = ops['full_like'](x.grad.detach(), 0)
+                    x.grad = ops['full_like'](x.grad.detach(), 0) if isinstance(x.grad, Tensor) else x.grad.zeroed()
 
     def step(self, closure=None):
         """One step with the current gradients. closure, if given, computes the loss and gradients first; its result is returned."""
@@ -88,6 +88,8 @@ class Optimizer:
             for group in self.param_groups:
                 for params, grads, states in self._buckets(group):
                     update = self._update_complex if params[0].dtype.is_complex else self._update
+                    if not isinstance(grads[0], Tensor):
+                        update = self._update_sparse
                     update(group, params, grads, states)
         for hook in list(self._hooks['post'].values()):
             hook(self, args, {})
@@ -113,6 +115,10 @@ class Optimizer:
         """A step of parameters of one dtype and device whose states match."""
         raise NotImplementedError(f'[{type(self).__name__}] defines neither step() nor _update()')
 
+    def _update_sparse(self, group, params, grads, states):
+        """_update() for sparse gradients."""
+        raise RuntimeError(f'[{type(self).__name__}] does not support sparse gradients: SGD, Adagrad and SparseAdam do')
+
     def _update_complex(self, group, params, grads, states):
         """_update() for complex parameters: real and imaginary parts are separate elements, in the states as well."""
         pairs, parts = [as_real(x) for x in params], [{key: as_real(value) for key, value in state.items()} for state in states]
@@ -132,7 +138,8 @@ class Optimizer:
             if not state and (fresh := self._first_state(group, x)):
                 _steps.before_memory()
                 state.update(fresh)
-            bucket = buckets.setdefault((x.dtype.name, x.device.id, self._alike(state, x)), ([], [], []))
+            kind = x.dtype.name, x.device.id, self._alike(state, x), isinstance(grad, Tensor)
+            bucket = buckets.setdefault(kind, ([], [], []))
             bucket[0].append(x)
             bucket[1].append(-grad if maximize else grad)
             bucket[2].append(state)
@@ -299,6 +306,21 @@ def check(name, *, lr=None, least_0=(), betas=None):
     for i, beta in enumerate(betas or ()):
         if not 0 <= float(beta) < 1:
             raise ValueError(f'[{name}] betas[{i}] is {beta}, must be at least 0 and below 1')
+
+
+def rows_of(name, group, x, grad):
+    """(rows, their gradients) of a sparse gradient, each row once."""
+    if group.get('weight_decay'):
+        raise RuntimeError(f'[{name}] weight_decay is not for sparse gradients')
+    if grad.sparse_dim() != 1:
+        raise RuntimeError(f'[{name}] a gradient of {grad.sparse_dim()} sparse dimensions: those of rows are supported')
+    found = grad.coalesce()
+    return found._indices()[0], found._values()
+
+
+def add_to_rows(x, rows, values):
+    """x with values added to some of its rows, each of which comes once."""
+    x[rows] = ops['index_select'](x.detach(), 0, rows) + values
 
 
 def decayed(group, x, grad):

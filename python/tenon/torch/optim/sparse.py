@@ -1,14 +1,10 @@
 """Adam for tables of which a step reads few rows."""
 from ..._core import ops
-from .optimizer import Optimizer, check, zeros_like
+from .optimizer import Optimizer, check, rows_of, zeros_like
 
 
 class SparseAdam(Optimizer):
-    """Adam (Kingma & Ba 2015) that leaves rows with a zero gradient alone, and their averages: those that a step did not read.
-
-    Gradients are dense here, even for nn.Embedding(…, sparse=True), so a row that was read but has a gradient of zeros is left alone
-    too.
-    """
+    """Adam (Kingma & Ba 2015) for sparse gradients: rows that they do not hold are left alone, and so are their averages."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         if not float(lr) > 0:
@@ -24,24 +20,19 @@ class SparseAdam(Optimizer):
         return {'step': 0, 'exp_avg': zeros_like(x), 'exp_avg_sq': zeros_like(x)}
 
     def _update(self, group, params, grads, states):
+        raise RuntimeError('[SparseAdam] does not support dense gradients: use Adam')
+
+    def _update_sparse(self, group, params, grads, states):
         (beta1, beta2), lr = group['betas'], float(group['lr'])
         for x, grad, state in zip(params, grads, states):
-            read = _rows(grad)
+            read, found = rows_of('SparseAdam', group, x, grad)
             if not read.shape[0]:
                 continue
-            step, found = state['step'], ops['index_select'](grad, 0, read)
+            step = state['step']
             mean = _moved(state['exp_avg'], read, found, 1 - beta1)
             square = _moved(state['exp_avg_sq'], read, found * found, 1 - beta2)
             rate = lr * (1 - beta2 ** step) ** 0.5 / (1 - beta1 ** step)
             x[read] = ops['index_select'](x, 0, read) - mean / (ops['sqrt'](square) + group['eps']) * rate
-
-
-def _rows(grad):
-    """Which rows are not all zeros."""
-    changed = grad != 0
-    if grad.ndim > 1:
-        changed = ops['any'](changed, tuple(range(1, grad.ndim)))
-    return ops['reshape'](ops['nonzero'](changed), (-1,))
 
 
 def _moved(average, read, values, share):

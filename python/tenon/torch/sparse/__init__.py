@@ -2,7 +2,7 @@
 function."""
 from ... import _core
 from .._common import absent
-from . import reductions
+from . import grads, reductions
 from .compressed import CompressedTensor, sparse_compressed_tensor, sparse_csc_tensor, sparse_csr_tensor
 from .coo import CooTensor, sparse_coo_tensor, to_sparse
 from .products import addmm, mm, sampled_addmm

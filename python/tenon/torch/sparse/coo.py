@@ -44,6 +44,10 @@ class CooTensor(SparseTensor):
         self._check_coalesced('values')
         return self._data
 
+    def zeroed(self):
+        """The same without elements."""
+        return CooTensor(self._places[:, :0], self._data[:0], self.shape, True)
+
     def _check_coalesced(self, name):
         if not self._coalesced:
             raise RuntimeError(f'[{name}] of a sparse tensor that is not coalesced: call coalesce() first')

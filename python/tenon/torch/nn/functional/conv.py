@@ -6,6 +6,7 @@ from ...._core import ops
 from ...._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
 from ..._common import autocasting, broken, cast, check, full, largest, rank, smallest
 from ..._shortcuts import short
+from .sparse_rows import has_sparse_gradient, sparse_bag, sparse_embedding
 
 
 @short
@@ -141,6 +142,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx %= weight.shape[0]
     if max_norm is not None and input.size:
         _renormed(weight, input, max_norm, norm_type)
+    if sparse and has_sparse_gradient(weight):
+        return sparse_embedding(cast(input, _core.int64), weight, padding_idx, scale_grad_by_freq)
     if scale_grad_by_freq and weight.requires_grad:
         weight = _by_frequency(weight, input)
     return ops['embedding'](weight, cast(input, _core.int64), padding_idx)
@@ -177,6 +180,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
         raise InvalidArgumentError(f'[embedding_bag] offsets begin with {offsets[0].item()}, must begin with 0')
     if max_norm is not None and input.size:
         _renormed(weight, input, max_norm, norm_type)
+    if sparse and has_sparse_gradient(weight):
+        return sparse_bag(input, weight, offsets, mode, per_sample_weights, padding_idx, scale_grad_by_freq)
     if scale_grad_by_freq and weight.requires_grad:
         weight = _by_frequency(weight, input)
     return ops['embedding_bag'](weight, input, offsets, mode, per_sample_weights, padding_idx)

@@ -58,7 +58,7 @@ def _given(cls, embeddings, freeze, **options):
 class Embedding(_Table):
     """Rows of a weight (num_embeddings, embedding_dim) by an index (…): (…, embedding_dim).
 
-    sparse has no effect: gradients are dense.
+    sparse: the gradient is a sparse tensor of the rows that were read, for optim.SGD, Adagrad and SparseAdam.
     """
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
@@ -76,7 +76,7 @@ class Embedding(_Table):
                       scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
     def forward(self, input):
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self):
         return f'{self.num_embeddings}, {self.embedding_dim}' + self._options('padding_idx max_norm norm_type scale_grad_by_freq sparse')

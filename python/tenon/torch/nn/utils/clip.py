@@ -17,6 +17,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return ops['full']((), 0.0)
     norm_type = float(norm_type)
+    tensors = [x if isinstance(x, Tensor) else x.coalesce().values() for x in tensors]  # of sparse ones
     with no_grad():
         found = ops['multi_norm'](tensors, norm_type) if norm_type != 0 else _count_of_nonzero(tensors)
     if error_if_nonfinite and not math.isfinite(found.item()):
@@ -32,7 +33,7 @@ def _count_of_nonzero(tensors):
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales gradients down together by the factor by which total_norm, computed before, exceeds max_norm."""
     with no_grad():
-        gradients = _gradients(parameters)
+        gradients = [x if isinstance(x, Tensor) else x._values() for x in _gradients(parameters)]
         if gradients:
             ops['multi_scale'](gradients, ops['clamp'](float(max_norm) / (total_norm + 1e-6), None, 1.0))
 
