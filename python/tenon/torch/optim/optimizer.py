@@ -115,7 +115,7 @@ class Optimizer:
         """A step of parameters of one dtype and device whose states match."""
         raise NotImplementedError(f'[{type(self).__name__}] defines neither step() nor _update()')
 
-    def _update_sparse(self, group, params, grads, states):
+    def _update_sparse(self, group, params, grads, states) -> None:
         """_update() for sparse gradients."""
         raise RuntimeError(f'[{type(self).__name__}] does not support sparse gradients: SGD, Adagrad and SparseAdam do')
 
