@@ -930,7 +930,7 @@ floor(x/y).
 
 Shapes: broadcast.
 Dtypes: promoted; real.
-Gradient: zero.
+Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
