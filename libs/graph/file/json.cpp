@@ -251,8 +251,7 @@ class Reader {
 
   View input(const Json& json) {
     View made = view(json);
-    if (graph_.buffers[made.buffer].role != Role::Input || made.offset != 0 || !made.contiguous() ||
-        made.numel() != graph_.buffers[made.buffer].size)
+    if (graph_.buffers[made.buffer].role != Role::Input || !graph_.shows_all(made))
       fail("input %" + std::to_string(made.buffer) + " is not a whole buffer of that role");
     return made;
   }

@@ -112,6 +112,10 @@ bool Graph::writes_state() const {
   return std::ranges::any_of(buffers, [](const Buffer& one) { return one.role == Role::State; });
 }
 
+bool Graph::shows_all(const View& view) const {
+  return view.offset == 0 && view.contiguous() && view.numel() == buffers[view.buffer].size;
+}
+
 std::optional<Number> number_of(DType dtype, double value) {
   Number made{dtype, {}};
   const auto put = [&](auto converted) {

@@ -115,6 +115,8 @@ struct Graph {
   bool differentiable = false;  // a weight required a gradient
 
   bool writes_state() const;
+  // Whether the view shows its whole buffer, in rows.
+  bool shows_all(const View& view) const;
 };
 
 // Equal in everything; floating-point numbers are compared by their bits.

@@ -82,15 +82,10 @@ class Joiner {
     const auto *left = argument<View>(node, 0), *right = argument<View>(node, 1);
     if (left == nullptr || right == nullptr) return std::nullopt;
     const auto &a = known_[left->buffer], &b = known_[right->buffer];
-    if (!a || !b || a->dim != b->dim || !is_whole(*left) || !is_whole(*right) ||
+    if (!a || !b || a->dim != b->dim || !graph_.shows_all(*left) || !graph_.shows_all(*right) ||
         left->shape != right->shape || left->dtype != right->dtype)
       return std::nullopt;
     return Slices{a->dim, a->length + b->length, left->buffer, right->buffer};
-  }
-
-  bool is_whole(const View& view) const {
-    return view.offset == 0 && view.contiguous() &&
-           view.numel() == graph_.buffers[view.buffer].size;
   }
 
   bool is_filled_with_zero(const View& view) const {

@@ -1,5 +1,5 @@
-// Passes over a graph, lowered unless it says otherwise. Each keeps the exact bits of the results (except the payload of signalling NaNs). Anchored kernels
-// (fuse/anchored.hpp) round differently and are left out when results must be exact.
+// Passes over a graph, lowered unless it says otherwise. Each keeps the exact bits of the results (except the payload of signalling NaNs).
+// Anchored kernels (fuse/anchored.hpp) round differently and are left out when results must be exact.
 #pragma once
 
 #include "pass/decisions.hpp"

@@ -111,10 +111,9 @@ class Simplifier {
   }
 
   void replace(const View& result, const View& x) {
-    const bool whole = result.offset == 0 && result.contiguous() &&
-                       result.numel() == graph_.buffers[result.buffer].size;
-    if (!whole || !x.contiguous() || x.shape != result.shape || x.dtype != result.dtype ||
-        !values_.replaceable(result.buffer) || !values_.is_value(x.buffer))
+    if (!graph_.shows_all(result) || !x.contiguous() || x.shape != result.shape ||
+        x.dtype != result.dtype || !values_.replaceable(result.buffer) ||
+        !values_.is_value(x.buffer))
       return;
     moved_[result.buffer] = {x.buffer, x.offset};
   }

@@ -264,8 +264,8 @@ Tensor Tracer::traced_again(const Tensor& tensor) {
   const View view = recorder_.use(made[origin.index]);
   const Buffer& buffer = recorder_.graph().buffers[view.buffer];
   // The elements are known if the view shows its whole buffer.
-  if (buffer.role == Role::Temporary && view.contiguous() && view.offset == 0 &&
-      !known_.contains(view.buffer) && view.numel() == buffer.size)
+  if (buffer.role == Role::Temporary && recorder_.graph().shows_all(view) &&
+      !known_.contains(view.buffer))
     known_.emplace(view.buffer, tensor.detach().reshape({tensor.numel()}).contiguous());
   return made[origin.index];
 }
