@@ -52,10 +52,7 @@ PyObject* refuse_element(const tn_tensor* x, std::string_view name) {
       name == "bool" ? " elements is ambiguous: use any() or all()" : " elements is not one number";
   if (!asked_by_library())
     return guarded([&]() -> PyObject* { throw Error(TN_INVALID_ARGUMENT, text); });
-  const Ref errors(PyImport_ImportModule("tenon._errors"));
-  const Ref type(errors ? PyObject_GetAttrString(errors.get(), "ArgumentTypeError") : nullptr);
-  if (type) PyErr_SetString(type.get(), text.c_str());
-  return nullptr;
+  return raise_as("ArgumentTypeError", text);
 }
 
 PyObject* only_element(PyObject* self, const char* name) {

@@ -1,5 +1,7 @@
 // Statuses of the core as Python exceptions, and back.
 #include <array>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "object.hpp"
@@ -76,6 +78,13 @@ PyObject* raise_status(tn_status* status) {
   if (anomaly_scopes > 0) text = with_line(std::move(text));
   if (text) PyErr_SetObject(types[code < types.size() ? code : TN_INTERNAL], text.get());
   tn_status_release(status);
+  return nullptr;
+}
+
+PyObject* raise_as(const char* type_name, std::string_view text) {
+  const Ref errors(PyImport_ImportModule("tenon._errors"));
+  const Ref type(errors ? PyObject_GetAttrString(errors.get(), type_name) : nullptr);
+  if (type) PyErr_SetString(type.get(), std::string(text).c_str());
   return nullptr;
 }
 

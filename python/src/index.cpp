@@ -67,12 +67,9 @@ Index index_of(PyObject* object) {
     if (!made) throw PythonError();
     if (is_tensor(made.get())) return tensor_of(made.get());
   }
-  const Ref errors(PyImport_ImportModule("tenon._errors"));
-  const Ref type(errors ? PyObject_GetAttrString(errors.get(), "IndexTypeError") : nullptr);
-  PyErr_Format(type ? type.get() : PyExc_TypeError,
-               "[index] an index is an integer, a slice, None, Ellipsis, or a tensor of integers "
-               "or bools, not "
-               "%.200s",
+  raise_as("IndexTypeError",
+           std::string("[index] an index is an integer, a slice, None, Ellipsis, or a tensor of "
+                       "integers or bools, not ") +
                Py_TYPE(object)->tp_name);
   throw PythonError();
 }

@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <string_view>
 
 #include "tenon/autograd.h"
 #include "tenon/tensor.h"
@@ -39,6 +40,8 @@ void note_line(PyObject* tensor);
 
 // Raises what a status reports, frees it and returns NULL. A Python exception that went through the core comes out as it was.
 PyObject* raise_status(tn_status* status);
+// Raises a class of tenon/_errors.py that no status stands for. Returns NULL.
+PyObject* raise_as(const char* type_name, std::string_view text);
 // Keeps the Python exception that is set for raise_status() and gives the core a status in its place.
 tn_status* status_of_exception(const char* where);
 bool load_error_types(PyObject* errors_module);

@@ -130,9 +130,7 @@ PyObject* raise_call(tn_status* status, const Schema& schema, const Arguments& a
       std::any_of(arguments.values, arguments.values + arguments.count, is_tensors))
     return raise_status(status);
   const tn_str message = tn_status_message(status);
-  const Ref errors(PyImport_ImportModule("tenon._errors"));
-  const Ref type(errors ? PyObject_GetAttrString(errors.get(), "ArgumentTypeError") : nullptr);
-  if (type) PyErr_SetString(type.get(), std::string(message.data, message.size).c_str());
+  raise_as("ArgumentTypeError", {message.data, message.size});
   tn_status_release(status);
   return nullptr;
 }
