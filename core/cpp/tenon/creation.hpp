@@ -2,6 +2,8 @@
 #ifndef TENON_CREATION_HPP
 #define TENON_CREATION_HPP
 
+#include <limits>
+
 #include "tenon/tensor.hpp"
 
 namespace tenon {
@@ -18,9 +20,25 @@ struct TensorOptions {
 
 namespace detail {
 
+// As astype: towards zero, kept within the range of To, 0 for NaN. A plain cast is undefined there.
+template <class To>
+To saturated(double value) {
+  if (value != value) return 0;
+  if (value <= static_cast<double>(std::numeric_limits<To>::min()))
+    return std::numeric_limits<To>::min();
+  if (value >= static_cast<double>(std::numeric_limits<To>::max()))
+    return std::numeric_limits<To>::max();
+  return static_cast<To>(value);
+}
+
+template <class T>
+constexpr bool is_integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
 template <class To, class From>
 To convert(const From& from) {
-  if constexpr (std::is_convertible_v<From, To>)
+  if constexpr (is_integer<To> && !std::is_integral_v<From> && std::is_convertible_v<From, double>)
+    return saturated<To>(static_cast<double>(from));
+  else if constexpr (std::is_convertible_v<From, To>)
     return static_cast<To>(from);
   else if constexpr (std::is_constructible_v<To, float> && std::is_convertible_v<From, float>)
     return To(static_cast<float>(from));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "observed.hpp"
 #include "tenon/tenon.hpp"
@@ -33,6 +34,20 @@ TEST(Creation, DtypeIsConvertedOnTheHost) {
   EXPECT_EQ(tensor({true, false}, DType::I64).to_vector<int64_t>(), (std::vector<int64_t>{1, 0}));
   EXPECT_EQ(tensor(2.5f, DType::C64).item<std::complex<float>>(), std::complex<float>(2.5f));
   EXPECT_NE(error_of([] { tensor({std::complex<float>(1, 2)}, DType::F32); }), "");
+}
+
+TEST(Creation, FloatsOutOfAnIntegersRangeSaturate) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::initializer_list<double> numbers = {-1.5, 300, 3e9, -infinity, infinity, std::nan("")};
+  EXPECT_EQ(tensor(numbers, DType::U8).to_vector<uint8_t>(),
+            (std::vector<uint8_t>{0, 255, 255, 0, 255, 0}));
+  EXPECT_EQ(tensor(numbers, DType::U32).to_vector<uint32_t>(),
+            (std::vector<uint32_t>{0, 300, 3000000000, 0, UINT32_MAX, 0}));
+  EXPECT_EQ(tensor(numbers, DType::I64).to_vector<int64_t>(),
+            (std::vector<int64_t>{-1, 300, 3000000000, INT64_MIN, INT64_MAX, 0}));
+  for (const DType dtype : {DType::I8, DType::U16, DType::I32, DType::U64})
+    EXPECT_TRUE(all(equal(tensor(numbers, dtype), tensor(numbers).to(dtype))).item<bool>());
+  EXPECT_EQ(tensor(F16(-1.f), DType::U32).item<uint32_t>(), 0);
 }
 
 TEST(Creation, VectorsAndShapes) {
