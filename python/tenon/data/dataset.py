@@ -94,7 +94,7 @@ class TensorDataset(Dataset):
 
     def __init__(self, *tensors):
         if not tensors:
-            raise ValueError('[TensorDataset] no tensors')
+            raise ValueError('[TensorDataset] needs at least one tensor')
         for x in tensors:
             if not isinstance(x, Tensor):
                 raise TypeError(f'[TensorDataset] wants Tensors, not {type(x).__name__}: use tenon.asarray(...)')

@@ -24,7 +24,7 @@ def fans(tensor):
     """(inputs, outputs) of one element of a weight (out, in, kernel…)."""
     _check('init', tensor)
     if tensor.ndim < 2:
-        raise InvalidArgumentError(f'[init] a tensor of rank {tensor.ndim} has no fan-in and fan-out: it needs rank 2 or more')
+        raise InvalidArgumentError(f'[init] a tensor of rank {tensor.ndim} has no fan-in and fan-out: it needs at least two dimensions')
     kernel = math.prod(tensor.shape[2:])
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
 
@@ -35,7 +35,7 @@ def calculate_gain(nonlinearity, param=None):
         slope = 0.01 if param is None else param
         return math.sqrt(2 / (1 + slope * slope))
     if nonlinearity not in _GAINS:
-        raise InvalidArgumentError(f'[calculate_gain] no gain is known for "{nonlinearity}": linear, sigmoid, tanh, relu, leaky_relu or selu')
+        raise InvalidArgumentError(f'[calculate_gain] unknown nonlinearity "{nonlinearity}": use linear, sigmoid, tanh, relu, leaky_relu or selu')
     return _GAINS[nonlinearity]
 
 

@@ -102,7 +102,7 @@ class Optimizer:
             raise TypeError('[optim] a group is a dict with "params" and options')
         params = [group['params']] if isinstance(group['params'], Tensor) else self._list_of(group['params'])
         if not params:
-            raise ValueError('[optim] a group without parameters')
+            raise ValueError('[optim] a parameter group has no parameters')
         known = {id(x) for other in self.param_groups for x in other['params']}
         for x in params:
             if not isinstance(x, Tensor):
@@ -258,7 +258,7 @@ class Optimizer:
             for name, default in self._defaults.items():
                 key = f'group.{g}.{name}'
                 if key not in left:
-                    raise ValueError(f'[optim] the state lacks "{key}"')
+                    raise ValueError(f'[optim] the state has no "{key}"')
                 own[name] = type(default)(tenon.asarray(left.pop(key)).tolist())
             options.append(own)
             for param in group['params']:

@@ -16,7 +16,7 @@ def _check_optimizer(where, optimizer):
 def _check_state(where, state, keys):
     for key in keys:
         if key not in state:
-            raise ValueError(f'[{where}] the state lacks "{key}"')
+            raise ValueError(f'[{where}] the state has no "{key}"')
 
 
 class LRScheduler:

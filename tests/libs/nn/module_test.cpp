@@ -258,7 +258,7 @@ TEST(Clone, Mistakes) {
               Linear a(2, 2);
               Sequential net(a);
             }),
-            "[nn] Linear(2, 2) is not copied by passing it on: move it, or write clone(module)");
+            "[nn] Linear(2, 2) is not copied when passed by value: move it, or call clone(module)");
   EXPECT_TRUE(error_of([] {
                 clone(Shares());
               }).starts_with("[clone] part \"part\" is no field of its owner"));
@@ -336,7 +336,7 @@ TEST(ModuleOf, TakesAndGivesSeveralTensors) {
   EXPECT_EQ(values(one(a)), (std::vector<float>{1, 2}));
   EXPECT_NE(error_of([&] {
               static_cast<AnyModule&>(both)(a);
-            }).find("SumAndBoth gives 3 tensors, not one"),
+            }).find("SumAndBoth returns 3 tensors, not one"),
             std::string::npos);
   EXPECT_EQ(error_of([&] {
               product.call(std::vector{a, a, a});
@@ -367,11 +367,12 @@ TEST(ModuleOf, InSequentials) {
   EXPECT_EQ(values(std::get<0>(pair(a))), (std::vector<float>{2, 4}));
   SequentialOf<Tensor(const Tensor&)> more(SumAndBoth{});
   static_assert(std::is_same_v<decltype(more), Sequential>);
-  EXPECT_NE(error_of([&] { more(a); }).find("SumAndBoth gives 3 tensors, not one"),
+  EXPECT_NE(error_of([&] { more(a); }).find("SumAndBoth returns 3 tensors, not one"),
             std::string::npos);
   SequentialOf<Tensor(const Tensor&, const Tensor&)> three(SumAndBoth{});
-  EXPECT_EQ(error_of([&] { three(a, b); }),
-            "[nn] Sequential's last part gives 3 tensors, which are more than its result has");
+  EXPECT_EQ(
+      error_of([&] { three(a, b); }),
+      "[nn] Sequential's last module returns 3 tensors, more than Sequential's result type holds");
 }
 
 TEST(Module, Within) {

@@ -284,10 +284,11 @@ template <class Body>
 std::vector<Tensor> scan(Body&& body, std::vector<Tensor> carried,
                          const std::vector<Tensor>& scanned) {
   if (scanned.empty() || scanned[0].ndim() == 0 || scanned[0].shape(0) == 0)
-    throw Error(TN_INVALID_ARGUMENT, "[graph.scan] there is nothing to scan");
+    throw Error(TN_INVALID_ARGUMENT, "[graph.scan] needs at least one tensor to scan");
   for (const Tensor& one : scanned)
     if (one.ndim() == 0 || one.shape(0) != scanned[0].shape(0))
-      throw Error(TN_INVALID_ARGUMENT, "[graph.scan] what is scanned differs in length");
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[graph.scan] the scanned tensors must have the same first dimension");
   const size_t count = carried.size();
   const auto inputs_at = [&](int64_t trip) {
     std::vector<Tensor> inputs = carried;
@@ -305,7 +306,8 @@ std::vector<Tensor> scan(Body&& body, std::vector<Tensor> carried,
     const std::vector<Tensor> inputs = inputs_at(trip);
     std::vector<Tensor> found = body(std::span<const Tensor>(inputs));
     if (found.size() < count)
-      throw Error(TN_INVALID_ARGUMENT, "[graph.scan] the body gives too few tensors");
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[graph.scan] the body must return every carried tensor first");
     stacks.resize(found.size() - count);
     for (size_t k = count; k < found.size(); ++k) stacks[k - count].push_back(found[k]);
     found.resize(count);

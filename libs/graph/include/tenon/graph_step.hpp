@@ -129,7 +129,7 @@ class StepRecorder final : public optim::StepListener {
     for (const bool lacks : now.lacks_memory)
       if (lacks)
         throw Error(TN_FAILED_PRECONDITION,
-                    "[graph] an optimizer has no memory yet: take a step before it is recorded");
+                    "[graph] an optimizer has no state yet: run one step before recording");
     Stepped stepped{&optimizer, now, {}, {}, {}};
     const std::string prefix = "optimizer" + std::to_string(stepped_.size()) + '.';
     for (size_t i = 0; i < now.numbers.size(); ++i) {

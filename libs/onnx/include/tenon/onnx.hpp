@@ -101,7 +101,7 @@ class Model {
     std::vector<Tensor> results;
     for (const Value& value : run({inputs.begin(), inputs.end()})) {
       if (!value.is_tensor())
-        throw Error(TN_INVALID_ARGUMENT, "[onnx] a result is no tensor: call run()");
+        throw Error(TN_INVALID_ARGUMENT, "[onnx] a result is not a tensor: call run() instead");
       results.push_back(value.tensor());
     }
     return results;

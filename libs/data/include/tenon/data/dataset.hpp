@@ -31,8 +31,8 @@ inline Tensor take_rows(const Tensor& x, std::span<const int64_t> rows) {
 }
 
 [[noreturn]] inline void fail_index(int64_t index, int64_t size) {
-  throw Error(TN_OUT_OF_RANGE,
-              "[dataset] example " + std::to_string(index) + " of " + std::to_string(size));
+  throw Error(TN_OUT_OF_RANGE, "[dataset] there is no example " + std::to_string(index) +
+                                   ": the dataset has " + std::to_string(size));
 }
 
 // Stacks examples of equal shapes into one tensor for each field.
@@ -73,10 +73,12 @@ class Dataset {
 class TensorDataset : public Dataset {
  public:
   explicit TensorDataset(std::vector<Tensor> tensors) {
-    if (tensors.empty()) throw Error(TN_INVALID_ARGUMENT, "[TensorDataset] no tensors");
+    if (tensors.empty())
+      throw Error(TN_INVALID_ARGUMENT, "[TensorDataset] needs at least one tensor");
     for (const Tensor& x : tensors) {
       if (x.ndim() == 0 || x.shape(0) != tensors[0].shape(0))
-        throw Error(TN_INVALID_ARGUMENT, "[TensorDataset] tensors with different numbers of rows");
+        throw Error(TN_INVALID_ARGUMENT,
+                    "[TensorDataset] all tensors must have the same first dimension");
       tensors_.push_back(x.detach().cpu().contiguous());
     }
   }

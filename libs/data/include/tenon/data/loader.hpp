@@ -156,11 +156,13 @@ class DataLoader {
   DataLoader(const Dataset& dataset, LoaderOptions options)
       : dataset_(dataset), options_(std::move(options)) {
     if (options_.batch_size <= 0)
-      throw Error(TN_INVALID_ARGUMENT,
-                  "[DataLoader] batch_size is " + std::to_string(options_.batch_size));
+      throw Error(TN_INVALID_ARGUMENT, "[DataLoader] batch_size is " +
+                                           std::to_string(options_.batch_size) +
+                                           ", must be at least 1");
     if (options_.workers < 0 || options_.workers > 256)
-      throw Error(TN_INVALID_ARGUMENT,
-                  "[DataLoader] " + std::to_string(options_.workers) + " workers");
+      throw Error(TN_INVALID_ARGUMENT, "[DataLoader] workers is " +
+                                           std::to_string(options_.workers) +
+                                           ", must be between 0 and 256");
   }
   DataLoader(const Dataset&&, LoaderOptions) = delete;
   DataLoader(const DataLoader&) = delete;

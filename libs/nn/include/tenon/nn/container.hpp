@@ -99,9 +99,9 @@ class SequentialOf<Result(Args...)> : public ModuleOf<Result(Args...)> {
       for (const auto& part : parts_) tensors = part->call(tensors);
       Result result;
       if (detail::set_tensors(tensors, result) < tensors.size())
-        throw Error(TN_INVALID_ARGUMENT, "[nn] Sequential's last part gives " +
+        throw Error(TN_INVALID_ARGUMENT, "[nn] Sequential's last module returns " +
                                              std::to_string(tensors.size()) +
-                                             " tensors, which are more than its result has");
+                                             " tensors, more than Sequential's result type holds");
       return result;
     }
   }

@@ -17,8 +17,9 @@ struct Fans {
 // The number of inputs and outputs that an element of a weight (out, in, kernel…) connects.
 inline Fans fans(const Tensor& tensor) {
   if (tensor.ndim() < 2)
-    throw Error(TN_INVALID_ARGUMENT, "[init] a tensor of rank " + std::to_string(tensor.ndim()) +
-                                         " has no fan-in and fan-out");
+    throw Error(TN_INVALID_ARGUMENT,
+                "[init] a tensor of rank " + std::to_string(tensor.ndim()) +
+                    " has no fan-in and fan-out: it needs at least two dimensions");
   double kernel = 1;
   for (int64_t d = 2; d < tensor.ndim(); ++d) kernel *= static_cast<double>(tensor.shape(d));
   return {static_cast<double>(tensor.shape(1)) * kernel,
@@ -33,9 +34,9 @@ inline double calculate_gain(std::string_view nonlinearity, std::optional<double
   if (nonlinearity == "selu") return 0.75;
   const double slope = param.value_or(0.01);
   if (nonlinearity == "leaky_relu") return std::sqrt(2 / (1 + slope * slope));
-  throw Error(TN_INVALID_ARGUMENT, "[calculate_gain] no gain is known for \"" +
+  throw Error(TN_INVALID_ARGUMENT, "[calculate_gain] unknown nonlinearity \"" +
                                        std::string(nonlinearity) +
-                                       "\": linear, sigmoid, tanh, relu, leaky_relu or selu");
+                                       "\": use linear, sigmoid, tanh, relu, leaky_relu or selu");
 }
 
 inline Tensor& constant_(Tensor& tensor, double val) {

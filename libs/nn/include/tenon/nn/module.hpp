@@ -38,7 +38,8 @@ class Parameter {
   explicit Parameter(detail::Slot* slot) : slot_(slot) {}
   detail::Slot& slot() const {
     if (slot_ == nullptr)
-      throw Error(TN_FAILED_PRECONDITION, "[nn] a parameter that was not registered");
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[nn] a Parameter is empty: assign what add_parameter() returns");
     return *slot_;
   }
   detail::Slot* slot_ = nullptr;
@@ -148,8 +149,9 @@ class AnyModule {
   virtual Tensor call_one(const Tensor& x) {
     const std::vector<Tensor> found = call(std::span(&x, 1));
     if (found.size() != 1)
-      throw Error(TN_FAILED_PRECONDITION, "[nn] " + describe() + " gives " +
-                                              std::to_string(found.size()) + " tensors, not one");
+      throw Error(TN_FAILED_PRECONDITION, "[nn] " + describe() + " returns " +
+                                              std::to_string(found.size()) +
+                                              " tensors, not one: use call()");
     return found[0];
   }
   // Only for clone().
@@ -205,9 +207,10 @@ class AnyModule {
         std::ranges::any_of(node_->slots, [&](const auto& slot) { return slot->name == name; }) ||
         std::ranges::any_of(node_->parts, [&](const auto& part) { return part.first == name; });
     if (name.empty() || name.find('.') != std::string::npos || taken)
-      throw Error(taken ? TN_ALREADY_EXISTS : TN_INVALID_ARGUMENT,
-                  "[nn] \"" + name + "\" " +
-                      (taken ? "is registered already" : "is no name: it is empty or has a dot"));
+      throw Error(
+          taken ? TN_ALREADY_EXISTS : TN_INVALID_ARGUMENT,
+          "[nn] \"" + name + "\" " +
+              (taken ? "is already registered" : "cannot be a name: it is empty or has a dot"));
   }
   Parameter add_slot(detail::Slot slot) {
     check_name(slot.name);
@@ -269,7 +272,7 @@ inline AnyModule::AnyModule(const AnyModule& other) {
   if (copying == nullptr)
     throw Error(TN_FAILED_PRECONDITION,
                 "[nn] " + other.describe() +
-                    " is not copied by passing it on: move it, or write clone(module)");
+                    " is not copied when passed by value: move it, or call clone(module)");
   node_ = copying->take(*other.node_);
   node_->self = this;
 }

@@ -194,14 +194,16 @@ class OptimizerOf : public Optimizer {
       detail::check_option(Options::kOwner, name, value);
     });
     options.check();
-    if (params.empty()) throw Error(TN_INVALID_ARGUMENT, "[optim] a group without parameters");
+    if (params.empty())
+      throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter group has no parameters");
     for (const Tensor& param : params) {
       if (!param.defined() || !param.is_leaf())
-        throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter that is no leaf");
+        throw Error(TN_INVALID_ARGUMENT,
+                    "[optim] a parameter was computed by an op or is undefined: pass leaf tensors");
       for (const Group& group : groups_)
         if (std::ranges::any_of(group.params,
                                 [&](const Tensor& x) { return x.get() == param.get(); }))
-          throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter in two groups");
+          throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter is in two groups");
     }
     const size_t count = params.size();
     groups_.push_back(
@@ -392,7 +394,7 @@ void OptimizerOf<Derived, Options>::load_state_dict(const StateDict& dict) {
       const std::string key = "group." + std::to_string(g) + '.' + name;
       const Tensor* given = find(key);
       if (given == nullptr)
-        throw Error(TN_INVALID_ARGUMENT, "[optim] the state lacks \"" + key + '"');
+        throw Error(TN_INVALID_ARGUMENT, "[optim] the state has no \"" + key + '"');
       detail::load_option(*given, value);
     });
     for (size_t i = 0; i < group.params.size(); ++i) {

@@ -16,7 +16,7 @@ using SchedulerState = std::map<std::string, double>;
 namespace detail {
 inline double state_at(const char* where, const SchedulerState& state, const std::string& key) {
   const auto found = state.find(key);
-  if (found == state.end()) nn::detail::refuse(where, "the state lacks \"" + key + '"');
+  if (found == state.end()) nn::detail::refuse(where, "the state has no \"" + key + '"');
   return found->second;
 }
 }  // namespace detail

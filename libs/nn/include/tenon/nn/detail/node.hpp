@@ -88,10 +88,9 @@ class Copying {
   void finish() const {
     for (const auto& waiting : waiting_)
       if (waiting != nullptr)
-        throw Error(
-            TN_FAILED_PRECONDITION,
-            "[clone] part \"" + path_of(*root_, waiting.get()) +
-                "\" is no field of its owner, nor in a container of tenon/nn: it is not copied");
+        throw Error(TN_FAILED_PRECONDITION, "[clone] part \"" + path_of(*root_, waiting.get()) +
+                                                "\" cannot be copied: it is neither a field of its "
+                                                "owner nor in a container of tenon/nn");
   }
 
  private:

@@ -20,7 +20,8 @@ class PerDimension {
       : values_{static_cast<T>(all)}, count_(1) {}
   constexpr PerDimension(std::initializer_list<T> each) : count_(each.size()) {
     if (each.size() > values_.size() || each.size() == 0)
-      throw Error(TN_INVALID_ARGUMENT, "[nn] sizes of one to three dimensions");
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[nn] got " + std::to_string(each.size()) + " sizes, must be one to three");
     std::copy(each.begin(), each.end(), values_.begin());
   }
   std::span<const T> list() const { return {values_.data(), count_}; }
