@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 """Writes docs/sdk/reference.md from the headers: what each comment documents, with the declarations that follow it.
-
-usage: generate_reference.py OUT.md
 """
 
+import argparse
 import pathlib
 import re
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PARTS = [
@@ -157,12 +155,15 @@ def render(folder, name):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=pathlib.Path, metavar="OUT.md")
+    options = parser.parse_args()
     out = [INTRODUCTION]
     for title, folder, names in PARTS:
         if title:
             out.append(f"\n## {title}\n")
         out += [render(folder, name) for name in names]
-    pathlib.Path(sys.argv[1]).write_text(re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip() + "\n")
+    options.out.write_text(re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip() + "\n")
 
 
 if __name__ == "__main__":

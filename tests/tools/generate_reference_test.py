@@ -24,6 +24,13 @@ class Reference(unittest.TestCase):
         self.assertTrue(found)
         return found
 
+    def test_asking_for_help_writes_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, str(ROOT / "tools/generate_reference.py"), "--help"], cwd=folder, text=True,
+                                  capture_output=True, check=True)
+            self.assertIn("usage:", done.stdout)
+            self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
+
     def test_every_function_struct_and_constant_of_the_c_headers(self):
         for name, text in self.headers("core/include/tenon", "*.h").items():
             if name == "tenon.h":

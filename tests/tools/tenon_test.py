@@ -5,6 +5,7 @@ usage: tenon_test.py PROGRAM [unittest arguments]
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -14,8 +15,8 @@ import unittest
 PROGRAM = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 
 
-def tenon(*words):
-    done = subprocess.run([str(PROGRAM), *words], capture_output=True, text=True, check=False)
+def tenon(*words, **variables):
+    done = subprocess.run([str(PROGRAM), *words], capture_output=True, text=True, check=False, env={**os.environ, **variables})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -71,6 +72,13 @@ class Output(unittest.TestCase):
             self.assertLessEqual(fields, set(row))
         self.assertEqual([row["device"] for row in rows if row["plugin"] == "core"], ["cpu:0"])
         self.assertIn("cpu:0", tenon("devices")[1])
+
+    def test_a_plugin_without_a_readable_card_is_known_by_its_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "tenon_broken.tenon.json").write_text("{")
+            out = tenon("devices", TENON_PLUGIN_PATH=folder)[1]
+        self.assertRegex(out, r"(?m)^tenon_broken\.tenon\.json +refused +the identity card is not JSON")
+        self.assertIn(f"\ntenon_broken.tenon.json: {folder}/tenon_broken.tenon.json\n", out)
 
     def test_ops_have_schema_and_provider(self):
         ops = {row["name"]: row for row in json.loads(tenon("ops", "--json")[1])}

@@ -1,6 +1,7 @@
 // tenon devices: plugins and devices, or why there are none.
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -119,6 +120,12 @@ void print_libraries(const Json& row) {
   }
 }
 
+// A plugin that was refused before it told its id is known by its file.
+std::string plugin_name(const Json& row) {
+  const std::string id = row["plugin"], path = row["path"];
+  return id.empty() ? std::filesystem::path(path).filename().string() : id;
+}
+
 int run(const po::variables_map& given) {
   std::vector<Json> found = collect();
   if (given["json"].as<bool>()) {
@@ -129,13 +136,13 @@ int run(const po::variables_map& given) {
       {"PLUGIN", "VERSION", "DEVICE", "KIND", "MEMORY", "STATUS", "NAME OR REASON"}};
   for (const Json& row : found) {
     std::string note = row["reason"].get<std::string>().empty() ? row["name"] : row["reason"];
-    rows.push_back({row["plugin"], row["version"], row["device"], row["kind"], memory(row),
+    rows.push_back({plugin_name(row), row["version"], row["device"], row["kind"], memory(row),
                     row["status"], note});
   }
   print_table(rows);
   std::set<std::string> told;  // plugins with several devices appear once
   for (const Json& row : found) {
-    const std::string plugin = row["plugin"], path = row["path"];
+    const std::string plugin = plugin_name(row), path = row["path"];
     if (path.empty() || !told.insert(plugin + path).second) continue;
     fmt::print("{}: {}\n", plugin, path);
     print_libraries(row);
