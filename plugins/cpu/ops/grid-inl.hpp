@@ -122,7 +122,8 @@ struct Pairs {
   }
   // The elements of the outputs from i on, as many as fill a vector by twos; 0 where none counts.
   template <class D>
-  HWY_INLINE hn::Vec<D> values(D d, const float* plane, uint32_t r, int64_t i) const {
+  HWY_INLINE hn::Vec<D> values(D d, [[maybe_unused]] const float* plane,
+                               [[maybe_unused]] uint32_t r, [[maybe_unused]] int64_t i) const {
 #if HWY_TARGET == HWY_SCALAR
     return hn::Zero(d);
 #else

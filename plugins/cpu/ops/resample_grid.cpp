@@ -20,8 +20,9 @@ HWY_INLINE void put(D d, hn::Vec<D> v, C* to, int64_t at, const Block& block) {
 
 // The same of taps in pairs.
 template <class Spot>
-void sample_pairs(const Operands<float>& operands, const Taps<Spot, float>& taps,
-                  const Block& block, float* out) {
+void sample_pairs([[maybe_unused]] const Operands<float>& operands,
+                  [[maybe_unused]] const Taps<Spot, float>& taps,
+                  [[maybe_unused]] const Block& block, [[maybe_unused]] float* out) {
 #if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<float> d;
   const GridGeometry& g = operands.of;

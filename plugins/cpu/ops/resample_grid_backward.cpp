@@ -32,8 +32,10 @@ HWY_INLINE void input_part(const Operands<C>& operands, const Taps<Spot, C>& tap
 
 // What grid_part sums, of taps in pairs.
 template <class Spot>
-void sum_pairs_along(const Operands<float>& operands, const Taps<Spot, float>& taps,
-                     const Block& block, const float* gradient, float (*along)[kBlock]) {
+void sum_pairs_along([[maybe_unused]] const Operands<float>& operands,
+                     [[maybe_unused]] const Taps<Spot, float>& taps,
+                     [[maybe_unused]] const Block& block, [[maybe_unused]] const float* gradient,
+                     [[maybe_unused]] float (*along)[kBlock]) {
 #if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<float> d;
   const hn::Repartition<uint64_t, decltype(d)> two;
