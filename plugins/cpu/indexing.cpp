@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "convert.hpp"
 #include "threads.hpp"
 
 namespace tenon::cpu {
@@ -83,20 +84,37 @@ ByRange::ByRange(const int64_t* at, int64_t count, int64_t rows, int64_t most) {
     if (at[j] >= 0) order_[static_cast<size_t>(next[static_cast<size_t>(at[j] >> shift)]++)] = j;
 }
 
+void combine_rows(Combine how, tn_dtype dtype, void* to, int64_t rows, const void* from,
+                  const int64_t* at, int64_t count, int64_t width) {
+  const RowCombiner combine = row_combiner(how, dtype);
+  share_rows(rows, at, count, width, size_of(dtype),
+             [&](const int64_t* order, int64_t n, int64_t first, int64_t last) {
+               combine({to, from, at, order, n, width, first, last});
+             });
+}
+
+void widen(tn_dtype dtype, const void* from, float* to, int64_t n) {
+  const HalfConversions& by = half_conversions();
+  const auto convert = dtype == TN_DTYPE_F16 ? by.from_f16 : by.from_bf16;
+  const auto* const halves = static_cast<const uint16_t*>(from);
+  parallel_for(n, kGrainCopy, [=](int64_t begin, int64_t end) {
+    convert(halves + begin, to + begin, end - begin);
+  });
+}
+
+void narrow(tn_dtype dtype, const float* from, void* to, int64_t n) {
+  const HalfConversions& by = half_conversions();
+  const auto convert = dtype == TN_DTYPE_F16 ? by.to_f16 : by.to_bf16;
+  auto* const halves = static_cast<uint16_t*>(to);
+  parallel_for(n, kGrainCopy, [=](int64_t begin, int64_t end) {
+    convert(from + begin, halves + begin, end - begin);
+  });
+}
+
 void add_rows(tn_dtype dtype, void* to, int64_t rows, const void* from, const int64_t* at,
               int64_t count, int64_t width) {
-  visit_dtype(dtype, [&]<class T>(Tag<T>) {
-    T* const out = static_cast<T*>(to);
-    const T* const values = static_cast<const T*>(from);
-    if constexpr (is_half_v<T>) {
-      std::vector<float> sums(out, out + rows * width);
-      combine_rows(sums.data(), rows, values, at, count, width,
-                   [](float& sum, const T& value) { sum += static_cast<float>(value); });
-      std::copy(sums.begin(), sums.end(), out);
-    } else {
-      combine_rows(out, rows, values, at, count, width,
-                   [](T& sum, const T& value) { sum = add_values(sum, value); });
-    }
+  with_wide(dtype, to, rows * width, [&](void* sums) {
+    combine_rows(Combine::kAdd, dtype, sums, rows, from, at, count, width);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "combine.hpp"
 #include "dispatch.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
@@ -35,18 +36,6 @@ inline int64_t wrapped(int64_t index, int64_t size) { return index < 0 ? index +
 // The output starts as x, unless it is x (a call in place). Both are contiguous.
 void start_as(const tn_view& x, const tn_view& out);
 
-// Integers wrap around, bool is "or".
-template <class T>
-inline T add_values(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return a || b;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  } else {
-    return a + b;
-  }
-}
-
 // A dense array seen as outer × size × inner around one dimension.
 struct Around {
   int64_t outer = 1, size = 1, inner = 1;
@@ -58,6 +47,16 @@ inline Around around(const tn_view& x, int64_t dim) {
     part *= x.shape[d];
   }
   return a;
+}
+
+// Rows that an index names lie anywhere: those to come are asked for early.
+constexpr int64_t kRowsAhead = 8;
+template <class T>
+inline void prefetch_row(const T* row, int64_t width) {
+  constexpr int64_t kLine = 64, kMost = 4 * kLine;  // bytes; caches foresee the rest
+  const int64_t bytes = std::min(width * static_cast<int64_t>(sizeof(T)), kMost);
+  for (int64_t at = 0; at < bytes; at += kLine)
+    __builtin_prefetch(reinterpret_cast<const char*>(row) + at);
 }
 
 // Positions of a list of destinations, by ranges of these: in each the positions are in order. Negative destinations are left out.
@@ -75,30 +74,45 @@ class ByRange {
   std::vector<int64_t> begin_, order_;
 };
 
-// f(to[at[j]], from[j]) for the elements of rows of `width`, j in order; rows with a negative `at` are left out. Threads share
-// columns or, where rows are short, destinations: the number of threads changes nothing.
-template <class To, class T, class F>
-void combine_rows(To* to, int64_t rows, const T* from, const int64_t* at, int64_t count,
-                  int64_t width, F&& f) {
-  const auto combine = [&](int64_t j, int64_t first, int64_t last) {
-    To* const a = to + at[j] * width;
-    const T* const b = from + j * width;
-    for (int64_t c = first; c < last; ++c) f(a[c], b[c]);
-  };
-  constexpr int64_t kColumns = 128 / sizeof(T);  // two lines of the cache
-  constexpr int64_t kRangesOfThread = 8;         // they are not equally full
-  constexpr int64_t kShort = 8;                  // elements: not worth a sort
+// body(order, count, first, last) for parts of `count` rows of `width` elements that go to rows `at` of a result: the columns
+// [first, last) of the rows in `order`, or of all if that is NULL. Threads share destinations or, where rows are long, columns: caches
+// fetch lines in pairs and ahead, so threads that write parts of a short row get in each other's way. Their number changes nothing.
+template <class Body>
+void share_rows(int64_t rows, const int64_t* at, int64_t count, int64_t width, int64_t size,
+                Body&& body) {
+  constexpr int64_t kRangesOfThread = 8;  // they are not equally full
+  constexpr int64_t kShort = 8;           // elements: not worth a sort
   const int64_t threads =
       width < kShort ? 1 : std::min<int64_t>(max_threads(), count * width / kGrainMath);
-  if (threads < 2 || width >= threads * kColumns)
-    return parallel_for(width, threads < 2 ? width : kColumns, [&](int64_t begin, int64_t end) {
-      for (int64_t j = 0; j < count; ++j)
-        if (at[j] >= 0) combine(j, begin, end);
+  const int64_t columns = (rows < threads * kRangesOfThread ? 128 : 4096) / size;
+  if (threads < 2 || width >= threads * columns)
+    return parallel_for(width, threads < 2 ? width : columns, [&](int64_t begin, int64_t end) {
+      body(static_cast<const int64_t*>(nullptr), count, begin, end);
     });
   const ByRange shares(at, count, rows, threads * kRangesOfThread);
   parallel_each(shares.ranges(), [&](int64_t range) {
-    for (const int64_t j : shares.of(range)) combine(j, 0, width);
+    const std::span<const int64_t> order = shares.of(range);
+    body(order.data(), static_cast<int64_t>(order.size()), int64_t{0}, width);
   });
+}
+
+// to[at[j]] = combined(to[at[j]], from[j]) for rows of `width` elements, j in order; rows with a negative `at` are left out. Halves
+// are combined with f32.
+void combine_rows(Combine how, tn_dtype dtype, void* to, int64_t rows, const void* from,
+                  const int64_t* at, int64_t count, int64_t width);
+
+// Halves as f32 and back.
+void widen(tn_dtype dtype, const void* from, float* to, int64_t n);
+void narrow(tn_dtype dtype, const float* from, void* to, int64_t n);
+
+// body(data) of n elements, which are f32 meanwhile if they are halves.
+template <class Body>
+void with_wide(tn_dtype dtype, void* data, int64_t n, Body&& body) {
+  if (dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16) return body(data);
+  std::vector<float> wide(static_cast<size_t>(n));
+  widen(dtype, data, wide.data(), n);
+  body(static_cast<void*>(wide.data()));
+  narrow(dtype, wide.data(), data, n);
 }
 
 // to[at[j]] += from[j] for rows of `width` elements, j in order; rows with a negative `at` are

@@ -98,7 +98,7 @@ void index_put(const tn_call& call) {
       walk_blocks(index, 0, index.blocks(), [&](int64_t at, int64_t position) {
         for (int64_t i = begin; i < end; ++i) {
           const T value = source[single ? 0 : position + i];
-          to[at + i] = accumulate ? add_values(to[at + i], value) : value;
+          to[at + i] = accumulate ? combined<Combine::kAdd>(to[at + i], value) : value;
         }
       });
     });

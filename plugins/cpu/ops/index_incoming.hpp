@@ -17,24 +17,31 @@ struct Incoming {
   Incoming(const tn_view& to, const tn_view& from, const tn_view& places, int64_t d)
       : index(places), src(from), out(to), dim(d), rows(has_rows()) {}
 
-  // f(element of `to`, which lies as the result does, element of src) for every index.
-  template <class T, class To, class F>
-  void each(To* to, F&& f) const {
-    if (numel(index) == 0) return;
-    if (rows) {
-      const Around a = around(out, dim);
-      const T* const from = data_of<const T>(src);
-      return each_list([&](int64_t o, std::span<const int64_t> at) {
-        const auto count = static_cast<int64_t>(at.size());
-        combine_rows(to + o * a.size * a.inner, a.size, from + o * count * a.inner, at.data(),
-                     count, a.inner, f);
-      });
-    }
-    IndexLoop plan(out, index, src, dim, kZeros);
-    Operands<3> operands = operands_for(out, index, src, sizeof(T));
-    operands.data[0] = reinterpret_cast<char*>(to);
-    operands.size[0] = sizeof(To);
-    for_each_index<To, T>(plan, operands, f);
+  // Each element of src into its place of `to`, which lies as the result does; f32 if that has halves.
+  template <Combine kHow, class T, class To>
+  void combine(To* to) const {
+    if (!rows)
+      return each<T>(to, [](To& a, const T& b) { a = combined<kHow>(a, static_cast<To>(b)); });
+    const T* const from = data_of<const T>(src);
+    each_list([&](const Around& a, int64_t o, std::span<const int64_t> at) {
+      const auto count = static_cast<int64_t>(at.size());
+      combine_rows(kHow, out.dtype, to + o * a.size * a.inner, a.size, from + o * count * a.inner,
+                   at.data(), count, a.inner);
+    });
+  }
+
+  // `value` into every place that something comes to.
+  template <class T, class To>
+  void fill(To* to, To value) const {
+    if (!rows) return each<T>(to, [value](To& a, const T&) { a = value; });
+    each_list([&](const Around& a, int64_t o, std::span<const int64_t> at) {
+      std::vector<bool> filled(static_cast<size_t>(a.size));
+      for (const int64_t i : at) {
+        if (filled[static_cast<size_t>(i)]) continue;
+        filled[static_cast<size_t>(i)] = true;
+        std::fill_n(to + (o * a.size + i) * a.inner, a.inner, value);
+      }
+    });
   }
 
   // How many come to each element, or to each row.
@@ -45,7 +52,7 @@ struct Incoming {
     if (!rows) {
       each<T>(found.data(), [](uint32_t& n, const T&) { ++n; });
     } else {
-      each_list([&](int64_t o, std::span<const int64_t> at) {
+      each_list([&](const Around&, int64_t o, std::span<const int64_t> at) {
         for (const int64_t i : at) ++found[static_cast<size_t>(o * a.size + i)];
       });
     }
@@ -65,11 +72,23 @@ struct Incoming {
     }
     return true;
   }
-  // f(o, places along dim) for each entry o of the outer dimensions.
+  // f(element of `to`, element of src) for every index.
+  template <class T, class To, class F>
+  void each(To* to, F&& f) const {
+    if (numel(index) == 0) return;
+    IndexLoop plan(out, index, src, dim, kZeros);
+    Operands<3> operands = operands_for(out, index, src, sizeof(T));
+    operands.data[0] = reinterpret_cast<char*>(to);
+    operands.size[0] = sizeof(To);
+    for_each_index<To, T>(plan, operands, f);
+  }
+  // f(extents of the result, o, places along dim) for each entry o of the outer dimensions.
   template <class F>
   void each_list(F&& f) const {
+    if (numel(index) == 0) return;
     const auto count = static_cast<size_t>(index.shape[dim]);
-    const int64_t outer = around(out, dim).outer, step = index.strides[dim];
+    const Around a = around(out, dim);
+    const int64_t outer = a.outer, step = index.strides[dim];
     std::vector<int64_t> copy(step == 1 ? 0 : count);
     for (int64_t o = 0; o < outer; ++o) {
       const int64_t* from = data_of<const int64_t>(index);
@@ -77,7 +96,7 @@ struct Incoming {
       for (int64_t d = dim; d-- > 0; rest /= index.shape[d])
         from += rest % index.shape[d] * index.strides[d];
       for (size_t j = 0; j < copy.size(); ++j) copy[j] = from[static_cast<int64_t>(j) * step];
-      f(o, std::span(step == 1 ? from : copy.data(), count));
+      f(a, o, std::span(step == 1 ? from : copy.data(), count));
     }
   }
 };

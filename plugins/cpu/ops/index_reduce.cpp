@@ -7,22 +7,6 @@
 namespace tenon::cpu {
 namespace {
 
-// NaN wins.
-template <class T>
-T greater_of(T a, T b) {
-  return b > a || b != b ? b : a;
-}
-template <class T>
-T smaller_of(T a, T b) {
-  return b < a || b != b ? b : a;
-}
-template <class T>
-T product_of(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else
-    return a * b;
-}
 // Rounded down, of integers.
 template <class T>
 T mean_of(T sum, uint32_t count) {
@@ -61,16 +45,13 @@ void divide(T* to, int64_t n, const std::vector<uint32_t>& counts, bool include_
 
 template <class T, class To>
 void combine(const Incoming& in, To* to, std::string_view reduce, bool include_self) {
-  if (!include_self) in.each<T>(to, [start = start_of<To>(reduce)](To& a, const T&) { a = start; });
-  const auto with = [&](auto f) {
-    in.each<T>(to, [f](To& a, const T& b) { a = f(a, static_cast<To>(b)); });
-  };
-  if (reduce == "prod") return with([](To a, To b) { return product_of(a, b); });
+  if (!include_self) in.fill<T>(to, start_of<To>(reduce));
+  if (reduce == "prod") return in.combine<Combine::kMultiply, T>(to);
   if constexpr (!is_complex_v<To>) {
-    if (reduce == "amax") return with([](To a, To b) { return greater_of(a, b); });
-    if (reduce == "amin") return with([](To a, To b) { return smaller_of(a, b); });
+    if (reduce == "amax") return in.combine<Combine::kGreater, T>(to);
+    if (reduce == "amin") return in.combine<Combine::kSmaller, T>(to);
   }
-  with([](To a, To b) { return add_values(a, b); });
+  in.combine<Combine::kAdd, T>(to);
   if constexpr (!std::is_same_v<To, bool>)
     if (reduce == "mean") divide(to, numel(in.out), in.counts<T>(), include_self);
 }
@@ -79,15 +60,10 @@ void combine(const Incoming& in, To* to, std::string_view reduce, bool include_s
 template <class Body>
 void with_result(const tn_view& x, const tn_view& out, Body&& body) {
   start_as(x, out);
-  visit_dtype<TN_MASK_ALL>(out.dtype, [&]<class T>(Tag<T> tag) {
-    T* const to = data_of<T>(out);
-    if constexpr (is_half_v<T>) {
-      std::vector<float> wide(to, to + numel(out));
-      body(tag, wide.data());
-      std::copy(wide.begin(), wide.end(), to);
-    } else {
-      body(tag, to);
-    }
+  with_wide(out.dtype, out.data, numel(out), [&](void* to) {
+    visit_dtype<TN_MASK_ALL>(out.dtype, [&]<class T>(Tag<T> tag) {
+      body(tag, static_cast<std::conditional_t<is_half_v<T>, float, T>*>(to));
+    });
   });
 }
 
@@ -96,9 +72,8 @@ void scatter_add(const tn_call& call) {
   const int64_t dim = call.args[arg::dim].as.i;
   const Incoming in(output(call), input(call, arg::src), input(call, arg::index), dim);
   check_indices("scatter_add", in.index, dim, in.out.shape[dim], false);
-  with_result(input(call, arg::x), in.out, [&]<class T, class To>(Tag<T>, To* to) {
-    in.each<T>(to, [](To& a, const T& b) { a = add_values(a, static_cast<To>(b)); });
-  });
+  with_result(input(call, arg::x), in.out,
+              [&]<class T, class To>(Tag<T>, To* to) { in.combine<Combine::kAdd, T>(to); });
 }
 
 void scatter_reduce(const tn_call& call) {

@@ -19,8 +19,11 @@ void copy_each(T* to, const T* from, const int64_t* at, int64_t outer, int64_t c
                  for (int64_t i = begin; i < end;) {
                    const int64_t o = i / count, j = i % count, n = std::min(count - j, end - i);
                    const T* const rows = from + o * size * width;
-                   for (int64_t k = 0; k < n; ++k)
+                   for (int64_t k = 0; k < n; ++k) {
+                     if (width > 1 && k + kRowsAhead < n)
+                       prefetch_row(rows + wrapped(at[j + k + kRowsAhead], size) * width, width);
                      f(to + (i + k) * width, rows + wrapped(at[j + k], size) * width);
+                   }
                    i += n;
                  }
                });

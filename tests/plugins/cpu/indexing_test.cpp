@@ -108,6 +108,25 @@ TEST_P(Index, SelectAddEmbed) {
   }
 }
 
+// An index that was expanded from one column moves whole rows, to the same bits as element by element.
+TEST_P(Index, ReducesRowsAsElements) {
+  const DType dtype = GetParam();
+  constexpr int64_t kSizes[][2] = {{40, 1}, {40, 3}, {1200, 20}, {1100, 70}};
+  for (const auto& [count, width] : kSizes) {
+    const Tensor x = to_tensor(random_array({2, 9, width}, 97, 0, 9), dtype),
+                 src = to_tensor(random_array({2, count, width}, 98, 0, 9), dtype),
+                 column = to_tensor(indices({2, count, 1}, 8, 99), DType::I64);
+    const Tensor rows = column.expand({2, count, width}), elements = rows.contiguous();
+    for (const char* reduce : {"sum", "prod", "mean", "amax", "amin"})
+      for (const bool include_self : {true, false})
+        expect_close(tenon::scatter_reduce(x, 1, rows, src, reduce, include_self),
+                     array_of(tenon::scatter_reduce(x, 1, elements, src, reduce, include_self)), 0,
+                     reduce);
+    expect_close(tenon::scatter_add(x, 1, rows, src),
+                 array_of(tenon::scatter_add(x, 1, elements, src)), 0, "scatter_add");
+  }
+}
+
 // One index tensor for each dimension, or none; the reference computes every element of the result.
 void check_index(const Tensor& x, const std::vector<Array>& at, const std::vector<bool>& given,
                  const Shape& broadcast, size_t place, const std::string& what) {
@@ -236,8 +255,8 @@ TEST_P(Index, ConcatRollAndParts) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Dtypes, Index,
-                         testing::Values(DType::F32, DType::F64, DType::BF16, DType::I64,
-                                         DType::U8));
+                         testing::Values(DType::F32, DType::F64, DType::F16, DType::BF16,
+                                         DType::I64, DType::U8));
 
 TEST(IndexErrors, NameOpIndexAndPlace) {
   const Tensor x = tenon::zeros({2, 5});
