@@ -264,7 +264,7 @@ TEST(Step, MemoryThatIsNotThereYet) {
   });
   const Results batch = batch_of(1, false);
   step(batch);
-  EXPECT_NE(error_of([&] { step(batch); }).find("no memory yet"), std::string::npos);
+  EXPECT_NE(error_of([&] { step(batch); }).find("no state yet"), std::string::npos);
   EXPECT_EQ(made.optimizer->state_dict().size(), 5u);  // only the options
 }
 
