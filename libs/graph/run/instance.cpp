@@ -35,9 +35,12 @@ void put(const Patch& patch, const tn_view& base) {
 }  // namespace
 
 Instance::Instance(const Graph& graph, const Arena& arena, const Device& device, bool bind)
-    : graph_(graph), device_(device), flats_(graph.buffers.size()), patches_(graph.buffers.size()) {
-  place(arena);
-  uint64_t scratch = 0;
+    : graph_(graph),
+      arena_(arena),
+      device_(device),
+      flats_(graph.buffers.size()),
+      patches_(graph.buffers.size()) {
+  place();
   steps_.reserve(graph.nodes.size());
   if (bind) room_.reserve(graph);
   for (const Node& node : graph.nodes) {
@@ -48,18 +51,13 @@ Instance::Instance(const Graph& graph, const Arena& arena, const Device& device,
     BoundCall& made = *bound_.emplace_back(std::make_unique<BoundCall>(node, room_));
     steps_.push_back({made.kernel().run, made.kernel().self, made.plan(), &made.call(), &node});
     if (made.has_symbols()) varying_.push_back(&made);
-    scratch = std::max(scratch, made.scratch_size());
+    scratch_ = std::max(scratch_, made.scratch_size());
     made.each_view([&](uint32_t buffer, const Patch& patch) {
       if (flats_[buffer].defined())
         put(patch, *tn_tensor_view(flats_[buffer].get()));
-      else
+      else if (arena_.offsets[buffer] < 0)
         patches_[buffer].push_back(patch);
     });
-  }
-  if (scratch != 0) {
-    scratch_ = empty(static_cast<int64_t>(scratch), DType::U8, device_);
-    const tn_view* view = tn_tensor_view(scratch_.get());
-    for (auto& call : bound_) call->set_scratch(view->data, view->buffer);
   }
   for (const Tensor& flat : flats_)
     if (flat.defined()) check_there(*tn_tensor_view(flat.get()));
@@ -71,18 +69,34 @@ Instance::Instance(const Graph& graph, const Arena& arena, const Device& device,
   keeps_inputs_ = !called_.empty() || std::ranges::any_of(graph.results, is_input);
 }
 
-// Makes flat tensors of the buffers that stay in place.
-void Instance::place(const Arena& arena) {
-  std::map<DType, Tensor> arenas;
-  for (const auto& [dtype, size] : arena.sizes) arenas[dtype] = empty(size, dtype, device_);
-  for (uint32_t b = 0; b < flats_.size(); ++b) {
-    const Buffer& buffer = graph_.buffers[b];
-    if (is_held(buffer.role)) {
-      flats_[b] = buffer.constant;
-    } else if (arena.offsets[b] >= 0) {
-      flats_[b] = arenas[buffer.dtype].narrow(0, arena.offsets[b], buffer.size);
-    }
+void Instance::use(Memory& memory) {
+  if (memory.place() == memory_) [[likely]]
+    return;
+  memory.reserve(arena_, scratch_);
+  for (CallRoom::Place& place : room_.places) {
+    const int64_t at = arena_.offsets[place.buffer];
+    if (at < 0) continue;
+    const DType dtype = graph_.buffers[place.buffer].dtype;
+    const auto bytes = at * static_cast<int64_t>(size_of(dtype));
+    put({&place.view, place.offset + bytes}, *tn_tensor_view(memory.arena(dtype).get()));
   }
+  if (!called_.empty())
+    for (uint32_t b = 0; b < flats_.size(); ++b)
+      if (arena_.offsets[b] >= 0) {
+        const Buffer& buffer = graph_.buffers[b];
+        flats_[b] = memory.arena(buffer.dtype).narrow(0, arena_.offsets[b], buffer.size);
+      }
+  if (scratch_ != 0) {
+    const tn_view* view = tn_tensor_view(memory.scratch().get());
+    for (auto& call : bound_) call->set_scratch(view->data, view->buffer);
+  }
+  memory_ = memory.place();
+}
+
+// Decides where the buffers lie that are in no arena.
+void Instance::place() {
+  for (uint32_t b = 0; b < flats_.size(); ++b)
+    if (is_held(graph_.buffers[b].role)) flats_[b] = graph_.buffers[b].constant;
   for (const View& result : graph_.results) {
     const Buffer& buffer = graph_.buffers[result.buffer];
     const bool whole = result.contiguous() && result.numel() == buffer.size;

@@ -1,22 +1,24 @@
-// A lowered graph with memory, which one thread can run.
+// A lowered graph whose calls are built, which one thread can run.
 #pragma once
 
 #include <memory>
 
-#include "plan/arena.hpp"
 #include "run/bound_call.hpp"
+#include "run/memory.hpp"
 
 namespace tenon::graph {
 
 class Instance {
  public:
-  // `graph` must outlive this, and its weights must be on the device. `bind`: nodes run their kernels, on the host; otherwise nodes are
-  // called.
+  // `graph` and `arena` must outlive this, and the weights must be on the device. `bind`: nodes run their kernels, on the host; otherwise
+  // nodes are called.
   Instance(const Graph& graph, const Arena& arena, const Device& device, bool bind);
   Instance(const Instance&) = delete;
 
   // Whether a run calls no op. Then nothing in it could be recorded for gradients.
   bool calls_nothing() const { return calls_nothing_; }
+  // Sets what the next runs work in; it must outlive them. Throws Error.
+  void use(Memory& memory);
   // Inputs are contiguous, on the device. `symbols`: the graph's, with this run's values. On success each entry of `results` is a new
   // reference.
   void run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols,
@@ -35,15 +37,19 @@ class Instance {
     uint32_t buffer;
     Dims shape;
   };
-  void place(const Arena& arena);
+  void place();
   void give_results(tn_tensor** results);
   void add_call(const Node& node);
   tn_status* run_steps() const;
   void set(uint32_t buffer, const tn_tensor* tensor);
 
   const Graph& graph_;
+  const Arena& arena_;
   Device device_;
-  std::vector<Tensor> flats_;  // by buffer, contiguous; inputs and results are this run's
+  uint64_t scratch_ = 0;  // bytes that the largest call needs
+  uint64_t memory_ = 0;   // the place of the memory that the calls point into
+  std::vector<Tensor>
+      flats_;  // by buffer, contiguous; inputs and results are this run's. Those of the arena only where nodes are called
   std::vector<Made> made_;
   // What a result is: a part of a buffer, a whole buffer, or a whole buffer that no later result needs.
   enum class Gives : uint8_t { kView, kSame, kLast };
@@ -61,7 +67,6 @@ class Instance {
   };
   std::vector<std::unique_ptr<Called>> called_;
   std::vector<std::vector<Patch>> patches_;  // by buffer: the pointers that each run sets
-  Tensor scratch_;
 };
 
 }  // namespace tenon::graph

@@ -98,6 +98,7 @@ Program::Program(Program& whole, std::vector<int64_t> dims, const Graph& concret
       in_turn_(whole.in_turn_),
       exact_(whole.exact()),
       state_(whole.state_) {
+  shares_memory_ = binds();  // on a GPU a recording of its work may refer to the memory of a run
   lowered_ = lowered_now(concrete, &whole.decided_);
 }
 
@@ -133,38 +134,32 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now(const Graph& graph,
 }
 
 Program::TakenPtr Program::take() {
-  TakenPtr taken(handy_.exchange(nullptr, std::memory_order_acquire));
-  if (taken != nullptr && taken->lowered->epoch == Recorder::epoch() &&
-      taken->lowered->exact == exact_ && !taken->lowered->packing.stale())
-    return taken;
+  TakenPtr taken = idle_.take();
+  if (taken == nullptr || taken->lowered->epoch != Recorder::epoch() ||
+      taken->lowered->exact != exact_ || taken->lowered->packing.stale())
+    taken = taken_anew(std::move(taken));
+  if (shares_memory_) taken->memory = whole_->memories_.take();
+  if (taken->memory == nullptr) taken->memory = std::make_unique<Memory>(device_);
+  taken->instance->use(*taken->memory);
+  return taken;
+}
+
+// An instance of the graph as it is lowered now. `taken`: one that may no longer be.
+Program::TakenPtr Program::taken_anew(TakenPtr taken) {
   const std::lock_guard lock(mutex_);
-  if (lowered_->epoch != Recorder::epoch()) {
-    idle_.clear();  // their kernels may be gone
-    lowered_ = lowered_again();
-  }
+  if (lowered_->epoch != Recorder::epoch()) lowered_ = lowered_again();
   if (lowered_->packing.stale()) lowered_->packing.pack();
-  if (taken != nullptr && taken->lowered == lowered_) return taken;
-  if (idle_.empty()) {
-    taken = std::make_unique<Taken>();
-    taken->lowered = lowered_;
-    taken->instance =
-        std::make_unique<Instance>(lowered_->graph, lowered_->arena, device_, binds());
-    return taken;
-  }
-  taken = std::move(idle_.back());
-  idle_.pop_back();
+  while (taken != nullptr && taken->lowered != lowered_) taken = idle_.take();
+  if (taken != nullptr) return taken;
+  taken = std::make_unique<Taken>();
+  taken->lowered = lowered_;
+  taken->instance = std::make_unique<Instance>(lowered_->graph, lowered_->arena, device_, binds());
   return taken;
 }
 
 void Program::give(TakenPtr taken) {
-  Taken* none = nullptr;
-  if (handy_.compare_exchange_strong(none, taken.get(), std::memory_order_release,
-                                     std::memory_order_relaxed)) {
-    static_cast<void>(taken.release());  // handy_ has it
-    return;
-  }
-  const std::lock_guard lock(mutex_);
-  if (taken->lowered == lowered_) idle_.push_back(std::move(taken));
+  if (shares_memory_) whole_->memories_.give(std::move(taken->memory));
+  idle_.give(std::move(taken));
 }
 
 void Program::check_type(size_t i, const tn_view& input) const {
@@ -296,7 +291,6 @@ void Program::run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor
 void Program::set_exact(bool exact) {
   const std::lock_guard lock(mutex_);
   if (exact_.exchange(exact) == exact) return;
-  idle_.clear();
   planned_.clear();
   decided_ = {};
   lowered_ = lowered_again();

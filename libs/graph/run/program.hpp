@@ -10,6 +10,7 @@
 #include "pass/decisions.hpp"
 #include "run/instance.hpp"
 #include "run/packing.hpp"
+#include "run/pool.hpp"
 
 namespace tenon::graph {
 
@@ -31,7 +32,6 @@ class Program {
   Program(Graph graph, Device device, bool exact, Decided* decided);
   // Of a program for any sizes, which outlives it, at these. `concrete`: its graph there.
   Program(Program& whole, std::vector<int64_t> dims, const Graph& concrete);
-  ~Program() { delete handy_.load(); }
 
   const Graph& graph() const { return graph_; }
   const Device& device() const { return device_; }
@@ -69,6 +69,7 @@ class Program {
   struct Taken {
     std::shared_ptr<const Lowered> lowered;
     std::unique_ptr<Instance> instance;
+    std::unique_ptr<Memory> memory;  // NULL between runs if it is shared
   };
   // Whether nodes run their kernels directly, without a call.
   bool binds() const;
@@ -77,6 +78,7 @@ class Program {
   const std::vector<Buffer>& buffers() const { return whole_ ? whole_->buffers() : graph_.buffers; }
   using TakenPtr = std::unique_ptr<Taken>;
   TakenPtr take();
+  TakenPtr taken_anew(TakenPtr taken);
   void give(TakenPtr taken);
   void check_type(size_t i, const tn_view& input) const;
   void check_device(size_t i, const tn_tensor* input) const;
@@ -93,13 +95,13 @@ class Program {
 
   Graph graph_;  // with a whole_ only what a run reads
   Device device_;
-  const Program* whole_ = nullptr;
-  std::vector<int64_t> dims_;  // the sizes that this is for, with a whole_
+  Program* whole_ = nullptr;
+  bool shares_memory_ = false;  // with those that the whole_ planned for other sizes
+  std::vector<int64_t> dims_;   // the sizes that this is for, with a whole_
   std::mutex mutex_;
   std::shared_ptr<const Lowered> lowered_;
-  std::vector<TakenPtr> idle_;
-  std::atomic<Taken*> handy_{
-      nullptr};  // the last instance that was given back; the next run takes it without a lock
+  Pool<Taken> idle_;
+  Pool<Memory> memories_;    // what `planned_` share
   mutable std::mutex turn_;  // held by a run that writes to state or has symbols
   bool in_turn_;
   struct Planned {

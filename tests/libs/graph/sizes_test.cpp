@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "observed.hpp"
 #include "tenon/creation.hpp"
@@ -39,6 +40,50 @@ TEST(Sizes, ResultsEqualEagerCalls) {
   }
   EXPECT_THROW(program({randn({2, 2, 4})}), Error);
   EXPECT_THROW(program({randn({2, 51, 4})}), Error);
+}
+
+// A function of rows whose intermediate results are five times as large as its result.
+struct Widened {
+  Tensor up = randn({40, 8}), down = randn({8, 40});
+  std::vector<Tensor> operator()(In in) const {
+    const Tensor x = linear(in[0], up).tanh();
+    return {linear(x * 2 + 1, down)};
+  }
+};
+
+TEST(Sizes, AllSizesWorkInOneMemory) {
+  const Widened widened;
+  const graph::Program program = graph::trace({randn({2, 8})}, {{{0, {"rows"}}}}, widened);
+  const Device host("cpu");
+  const NoGrad no_grad;
+  const Tensor largest = randn({3000, 8});
+  program({largest});
+  const uint64_t before = host.memory().used;
+  for (int64_t rows = 1000; rows < 3000; rows += 100) program({randn({rows, 8})});
+  EXPECT_LT(host.memory().used - before, uint64_t{3000 * 40 * 4});
+  for (const int64_t rows : {5, 4000, 17, 3000, 4000})  // grows, and serves smaller sizes again
+    for (int again = 0; again < 2; ++again) {
+      const Tensor x = randn({rows, 8});
+      EXPECT_EQ(bytes_of(program({x})[0]), bytes_of(widened(In(&x, 1))[0])) << rows;
+    }
+}
+
+TEST(Sizes, ThreadsRunOtherSizesAtOnce) {
+  const Widened widened;
+  const graph::Program program = graph::trace({randn({2, 8})}, {{{0, {"rows"}}}}, widened);
+  std::vector<int> wrong(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < wrong.size(); ++t)
+    threads.emplace_back([&, t] {
+      const NoGrad no_grad;
+      for (int64_t turn = 0; turn < 100; ++turn) {
+        const Tensor x = arange(8 * (1 + (turn * 7 + static_cast<int64_t>(t)) % 50)).to(DType::F32);
+        const Tensor rows = x.reshape({-1, 8}) * 0.01;
+        wrong[t] += bytes_of(program({rows})[0]) != bytes_of(widened(In(&rows, 1))[0]);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(4));
 }
 
 TEST(Sizes, ABranchOnASizeIsRefused) {
