@@ -422,6 +422,7 @@ tn_status* tn_program_get_info(tn_program* program, tn_program_info* out) {
     info.fused = facts.fused;
     info.dims = static_cast<uint32_t>(graph.sizes.dims.size());
     info.exact = program->program.exact() ? 1 : 0;
+    info.written = static_cast<uint32_t>(graph.written_inputs().size());
     give(info, out);
   });
 }

@@ -276,6 +276,7 @@ nb::dict facts(const graph::Program& program) {
   made["fused"] = info.fused;
   made["exact"] = info.exact != 0;
   made["differentiable"] = info.differentiable != 0;
+  made["written"] = info.written;
   return made;
 }
 

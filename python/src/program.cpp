@@ -32,7 +32,8 @@ uint64_t bytes_of(const tn_program_value& value) {
 
 // Kernels that run without a call, over little memory, and wait for no other run.
 bool is_brief(const graph::Program& program, const tn_program_info& info) {
-  if (info.bound != info.nodes || info.state != 0 || info.numbers != 0 || info.dims != 0)
+  if (info.bound != info.nodes || info.state != 0 || info.written != 0 || info.numbers != 0 ||
+      info.dims != 0)
     return false;
   uint64_t bytes = info.arena + info.weights;
   tn_program_value value{};

@@ -28,13 +28,15 @@ def is_fixed(value):
         type(value).__module__ == 'numpy' and getattr(value, 'shape', None) == () and not hasattr(value, '__setitem__'))
 
 
-def names_of(fn):
-    """(name, tensor) of the parameters and buffers of a module, or of the modules that a function uses."""
-    fn = _unwrapped(fn)
-    if hasattr(fn, 'named_parameters'):
-        return [*fn.named_parameters(), *fn.named_buffers()]
-    return [(f'{prefix}.{name}', x) for prefix, value in _held_by(fn) if is_module(value)
-            for name, x in (*value.named_parameters(), *value.named_buffers())]
+def names_of(fn, others=()):
+    """(name, tensor) of all that a function or module reads, and of what other values hold: first the parameters and buffers of its
+    modules."""
+    plain, look = _unwrapped(fn), _Look()
+    modules = [('', plain)] if is_module(plain) else [(f'{name}.', value) for name, value in _held_by(plain) if is_module(value)]
+    look.callable(fn, 0)
+    for value in others:
+        look.value(value, 0)
+    return [*((prefix + name, x) for prefix, module in modules for name, x in (*module.named_parameters(), *module.named_buffers())), *look.tensors]
 
 
 def names_optimizer(fn):
@@ -138,10 +140,10 @@ class _Told:
 
 class _Look:
     """Goes through all that a function reads: `told` says what is there now, `holders` are the dicts, lists, cells and pairs (dict, key)
-    that would say if any of it were another object."""
+    that would say if any of it were another object, `tensors` are the pairs (name, tensor) among it."""
 
     def __init__(self):
-        self.told, self.holders, self._seen = [], [], set()
+        self.told, self.holders, self.tensors, self._seen, self._name = [], [], [], set(), 'tensor'
 
     def function(self, fn, depth=0):
         if isinstance(fn, functools.partial):
@@ -163,6 +165,7 @@ class _Look:
             if place is not None:
                 self.holders.append(place)
             self.told.append(name)
+            self._name = name
             self.value(value, depth + 1)
         for name in code.co_names if owner is not None else ():  # what else it calls of its object
             method = getattr(type(owner), name, None)
@@ -184,7 +187,7 @@ class _Look:
         own = getattr(module, '__dict__', {})
         self.holders.append(own)
         self.told.append(tuple(own))
-        for value in own.values():
+        for self._name, value in own.items():
             kind = type(value)
             if kind in _PLAIN:
                 self.told += kind, value
@@ -202,6 +205,7 @@ class _Look:
             self.told += kind, repr(value)  # 1, 1.0 and True compare equal, and so do 0.0 and -0.0
         elif isinstance(value, Tensor):
             self.told += value.data_ptr, value.requires_grad, value.shape, value.dtype
+            self.tensors.append((self._name, value))
         elif isinstance(value, (list, tuple, dict)):
             self.container(value, depth)
         elif is_module(value) and not isinstance(value, type):
@@ -234,7 +238,7 @@ class _Look:
         self._seen.add(id(value))
         self.holders.append(own)
         self.told.append(tuple(own))
-        for one in own.values():
+        for self._name, one in own.items():
             self.value(one, depth + 1)
 
 

@@ -5,6 +5,7 @@ import threading
 from . import _core
 from ._core import Tensor
 from ._errors import PreconditionError
+from .autograd import no_grad
 
 _local = threading.local()
 _listeners = 0  # in all threads; optimizers look at it before they ask for this thread's
@@ -75,6 +76,21 @@ class FunctionListener(_Listener):
 
     def before(self, optimizer):
         raise IsStep
+
+
+class WriteListener(FunctionListener):
+    """Listens during one pass of a function that writes to what is outside of it: no gradients are recorded."""
+
+    stepped = ()
+
+    def __enter__(self):
+        self._mode = no_grad()
+        self._mode.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *exception):
+        super().__exit__(*exception)
+        self._mode.__exit__(*exception)
 
 
 class StepListener(_Listener):

@@ -7,8 +7,6 @@ tensor([2., 2., 2.])
 """
 from __future__ import annotations
 
-import collections
-import dataclasses
 import functools
 import inspect
 import os
@@ -16,10 +14,11 @@ import pickle
 import random
 import sys
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from . import _core, _reads, _steps
+from . import _core, _reads, _steps, _trees
 from ._core import Tensor
+from ._creation import empty
 from ._errors import PreconditionError, present
 from .autograd import is_grad_enabled
 
@@ -46,8 +45,8 @@ class Program(_core._ProgramCall):
         self._program, self._given, self._gives, self._stepped = program, given, gives, stepped
         self._run = _steps.runner(program, stepped) if stepped else program.run
         # Plain tensors are passed without a look at their structure.
-        self._plain = given is None or given == (tuple, (_LEAF,) * len(given[1]))
-        self._single = gives is _LEAF
+        self._plain = given is None or given == (tuple, (_trees.LEAF,) * len(given[1]))
+        self._single = gives is _trees.LEAF
         self._differentiable = program.facts['differentiable']
         if self._plain and not stepped and (gives is None or self._single):
             self._set_program(program)
@@ -57,7 +56,7 @@ class Program(_core._ProgramCall):
             found = self._run(args)
             return found[0] if self._single else self._results(found)
         tensors = []
-        if _shape_of(args, tensors) != self._given:
+        if _trees.shape_of(args, tensors) != self._given:
             raise ValueError('[graph] the arguments differ from those of the trace in structure, or in a value that is not a tensor')
         return self._results(self._run(tuple(tensors)))
 
@@ -66,7 +65,7 @@ class Program(_core._ProgramCall):
             return found[0]
         if self._gives is None:
             return found[0] if len(found) == 1 else tuple(found)
-        return _rebuilt(self._gives, iter(found))
+        return _trees.rebuilt(self._gives, iter(found))
 
     def save(self, path):
         """Writes the graph with its weights as one safetensors file, from which C, C++ and Python run it."""
@@ -90,7 +89,7 @@ class Program(_core._ProgramCall):
         lists = []
         for sample in samples:
             tensors = []
-            given = _shape_of(sample if isinstance(sample, tuple) else (sample,), tensors)
+            given = _trees.shape_of(sample if isinstance(sample, tuple) else (sample,), tensors)
             if self._given is not None and given != self._given:
                 raise ValueError('[graph] a sample differs from the arguments of the trace in structure, or in a value that is no tensor')
             lists.append(tensors)
@@ -178,7 +177,7 @@ def trace(fn, *args, device=None, training=False, dynamic=None):
     in the trace.
 
     With training=True fn is a training step: gradients are recorded, optimizers step, and the program writes to parameters, buffers and
-    optimizer state, which eager code sees. fn is called twice. Each run takes the optimizers' current rates, other numbers and step
+    optimizer state, which eager code sees, and to arguments if fn does. fn is called twice. Each run takes the optimizers' current rates, other numbers and step
     counts; values computed from them outside of ops are refused. The step must have run once before as written, because optimizers
     create their state then; `compile` takes care of that.
 
@@ -192,14 +191,14 @@ def trace(fn, *args, device=None, training=False, dynamic=None):
     tensor([5., 5.])
     """
     tensors = []
-    given = _shape_of(args, tensors)
+    given = _trees.shape_of(args, tensors)
     if dynamic:
         places = _places_of(fn, args, tensors, dynamic)
         if not training:
             return _trace_sizes(fn, given, tensors, device, *places)
-        return _with_numbers(_trace_step_sizes, fn, given, tensors, device, *places)
+        return _with_numbers(_trace_twice_sizes, fn, given, tensors, device, *places)
     if training:
-        return _with_numbers(_trace_step, fn, given, tensors, device)
+        return _with_numbers(_trace_twice, fn, given, tensors, device)
     tracing = _core._Tracing()
     tracing.begin(False)
     try:
@@ -258,11 +257,11 @@ def _noted(error, refused):
     return error
 
 
-def _places_of(fn, args, tensors, dynamic):
+def _places_of(fn, args, tensors, dynamic, kwargs=None):
     """The dims, and for each dimension of each tensor the index of its dim, or -1."""
     dims, places = [], [[-1] * x.ndim for x in tensors]
     for key, axes in dynamic.items():
-        at = key if isinstance(key, int) else _position_of(fn, args, tensors, key)
+        at = key if isinstance(key, int) else _position_of(fn, args, tensors, key, kwargs or {})
         if not 0 <= at < len(tensors):
             raise ValueError(f'[graph] dynamic names tensor {at}; there are {len(tensors)}')
         for axis, dim in axes.items():
@@ -279,11 +278,11 @@ def _places_of(fn, args, tensors, dynamic):
     return dims, places
 
 
-def _position_of(fn, args, tensors, name):
+def _position_of(fn, args, tensors, name, kwargs):
     """The position of an argument among the tensors."""
     fn = inspect.unwrap(fn)
     try:
-        names = list(inspect.signature(getattr(fn, 'forward', fn)).bind(*args).arguments.items())
+        names = list(inspect.signature(getattr(fn, 'forward', fn)).bind(*args, **kwargs).arguments.items())
     except (TypeError, ValueError):
         names = []
     value = dict(names).get(name)
@@ -303,46 +302,51 @@ def _place():
     return '' if frame is None else f'{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}'
 
 
-def _with_numbers(trace_step, *args):
-    """What trace_step records: with all numbers of its optimizers or, if some compute with options outside of ops, only with their
+def _with_numbers(trace, *args):
+    """What `trace` records of a step: with all numbers of its optimizers or, if some compute with options outside of ops, only with their
     rates."""
     stepped = []
     try:
-        return trace_step(*args, False, stepped)
+        return trace(*args, lambda tracing, turn: _steps.StepListener(tracing, turn, False), stepped)
     except PreconditionError as error:
         if not stepped or isinstance(error, (_steps.IsStep, _steps.NotReady)):
             raise
-    return trace_step(*args, True, stepped)
+    return trace(*args, lambda tracing, turn: _steps.StepListener(tracing, turn, True), stepped)
 
 
-def _trace_step(fn, given, tensors, device, only_rates, stepped):
+def _with_writes(trace, *args):
+    """What `trace` records of a function that writes into arguments or outside tensors, as runs then do."""
+    return trace(*args, lambda tracing, turn: _steps.WriteListener(), [])
+
+
+def _trace_twice(fn, given, tensors, device, listener, stepped):
     tracing = _core._Tracing()
     tracing.begin(True)
     try:
-        gives, results = _twice(tracing, fn, given, lambda: [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)], only_rates, stepped)
+        gives, results = _twice(tracing, fn, given, lambda: [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)], listener, stepped)
         return Program(tracing.end(results, device), given, gives, stepped)
     finally:
         tracing.drop()
 
 
-def _trace_step_sizes(fn, given, tensors, device, dims, places, only_rates, stepped):
+def _trace_twice_sizes(fn, given, tensors, device, dims, places, listener, stepped):
     def one_size(tracing, inputs):
-        return _twice(tracing, fn, given, inputs, only_rates, stepped)
+        return _twice(tracing, fn, given, inputs, listener, stepped)
     program, gives = _trace_at_sizes(one_size, tensors, device, dims, places, True)
     return Program(program, given, gives, stepped)
 
 
-def _twice(tracing, fn, given, inputs, only_rates, stepped):
-    """The structure and the tensors of a step in the second of its two passes; its optimizers are put into `stepped`."""
+def _twice(tracing, fn, given, inputs, listener, stepped):
+    """The structure and the tensors of fn in the second of its two passes; its optimizers are put into `stepped`."""
     tracing.source(_place)
-    with _steps.StepListener(tracing, 1, only_rates):
+    with listener(tracing, 1):
         gives, results = _call(tracing, fn, given, inputs())
     tracing.again(results)
-    with _steps.StepListener(tracing, 2, only_rates) as second:
+    with listener(tracing, 2) as second:
         again, results = _call(tracing, fn, given, inputs())
     stepped[:] = second.stepped
     if again != gives:
-        raise PreconditionError('[graph] traced twice, the step gave results of another structure, or other numbers')
+        raise PreconditionError('[graph] traced twice, the function gave results of another structure, or other numbers')
     return gives, results
 
 
@@ -354,12 +358,16 @@ def _pass(tracing, fn, given, tensors):
 
 def _call(tracing, fn, given, inputs):
     results = []
-    for name, weight in _reads.names_of(fn):
+    known = _reads.names_of(fn, [value for value in _trees.leaves(given) if not _reads.is_fixed(value)])
+    for name, weight in known:
         tracing.name(weight, name)
     try:
         with _Undrawn():
-            gives = _shape_of(fn(*_rebuilt(given, iter(inputs))), results)
+            gives = _trees.shape_of(fn(*_trees.rebuilt(given, iter(inputs))), results)
         _check_result(gives)
+        if isinstance(_steps.listener(), _steps.WriteListener) and any(
+                x.requires_grad and x.grad is not None and x.grad.device.type == 'trace' for _, x in known):
+            raise PreconditionError('[graph] the function leaves gradients behind, which runs would not: let an optimizer step in it')
         return gives, results
     except PreconditionError as error:
         place = _place_in(error.__traceback__)
@@ -398,7 +406,7 @@ class _Undrawn:
 
 def _check_result(gives):
     """Refuses what a run could not give: an object that may hold tensors, or an iterator."""
-    for value in _leaves(gives):
+    for value in _trees.leaves(gives):
         if not _reads.is_fixed(value):
             raise PreconditionError(f'[graph] the function gives a {type(value).__name__}, which no run can make: give tensors, or tuples, lists, '
                                     'dicts and dataclasses of them')
@@ -427,7 +435,11 @@ def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
     """A function that traces fn, a function or module, for each new combination of shapes and then runs the program.
 
     With dynamic=True the second combination makes one program for all sizes of the dimensions that differ from the first, if fn calls
-    the same ops for all of them; a dict declares these dimensions beforehand, as for `trace`.
+    the same ops for all of them; a dict declares these dimensions beforehand, as for `trace`, and whole numbers among the arguments that
+    differ likewise, such as a place in a cache: `{'at': Dim('at', max=2047)}`.
+
+    Where no gradients are needed, fn may write into arguments and outside tensors, in place: runs write there, too. An argument that
+    lies with gaps, or shares memory with another, is written by fn itself.
 
     fn itself runs if gradients are needed, under autocast, and if it cannot be traced, which warns once. The programs of the `limit`
     combinations used last are kept. Without fn this is a decorator. `exact` sets `Program.exact`; training steps always are exact.
@@ -458,7 +470,9 @@ _MOST_CHANGES = 2  # traces in which the function changed something outside
 class _Compiled:
     def __init__(self, fn, limit, dynamic, exact, quantized):
         functools.update_wrapper(self, fn, updated=())
-        self._dynamic, self._exact, self._quantized, self._sized = dynamic, exact, quantized, {}
+        self._numbers = _numbers_in(fn, dynamic) if isinstance(dynamic, dict) else []
+        self._dynamic = {key: {0: axes} if isinstance(axes, (str, Dim)) else axes for key, axes in dynamic.items()} if self._numbers else dynamic
+        self._exact, self._quantized, self._sized, self._placed, self._writes = exact, quantized, {}, {}, False
         self._fn, self._limit, self._programs, self._refused = fn, limit, {}, False
         # A step first runs as written, because optimizers create their state then.
         self._is_step, self._may_trace, self._ready = _reads.names_optimizer(fn), False, None
@@ -471,15 +485,19 @@ class _Compiled:
                 return ready.program(*args)
             except _steps.Changed:
                 self._forget(ready.key)
+            except PreconditionError as error:
+                if not _cannot_write(error):
+                    raise
+                return self._fn(*args)
         tensors = []
-        given = _shape_of((args, kwargs), tensors)
+        given = _trees.shape_of(_as_sizes(self._numbers, args, kwargs) if self._numbers else (args, kwargs), tensors)
         wants_gradients = is_grad_enabled() and any(x.requires_grad for x in tensors)
         if self._refused or wants_gradients or _core._inside_vmap() or _core._autocast_active() or _core._trace_active():
             return self._fn(*args, **kwargs)
         if self._is_step and not self._may_trace:
             self._may_trace = True
             return self._fn(*args, **kwargs)
-        others = [value for value in _leaves(given) if not _reads.is_fixed(value)]
+        others = [value for value in _trees.leaves(given) if not _reads.is_fixed(value)]
         key = given, tuple((x.dtype, x.shape, x.device) for x in tensors), (self._reads.told(), _reads.told(others) if others else ())
         try:
             hash(key)
@@ -488,7 +506,7 @@ class _Compiled:
         if any(hasattr(value, '__next__') for value in others):  # it can be read once
             return self._fn(*args, **kwargs)
         for _ in range(2):
-            program = self._programs.pop(key, None)
+            program = self._programs.pop(key, None) or self._known_size(key, given, tensors)
             self._fresh = 0 if program else self._fresh + any(key[1] == known[1] for known in self._programs)
             program = program or self._made(key, given, tensors)
             if program is None:
@@ -503,6 +521,10 @@ class _Compiled:
             except _steps.Changed:  # its optimizers have: it is traced anew
                 self._forget(key)
                 continue
+            except PreconditionError as error:
+                if not _cannot_write(error):
+                    raise
+                break
             self._ready = _Ready(self._reads, key, program, args) if not kwargs and all(isinstance(one, Tensor) for one in args) else None
             return program._results(results)
         return self._fn(*args, **kwargs)
@@ -511,21 +533,42 @@ class _Compiled:
         self._programs.pop(key, None)
         self._sized.clear()
 
+    def _kind_of(self, key, given, tensors):
+        """What the calls have in common that one program may serve, their shapes, and the dims and places that were declared."""
+        shapes, declared, fixed = tuple([x.shape for x in tensors]), None, ()
+        kinds = tuple([(x.dtype, x.ndim, x.device) for x in tensors])
+        if self._dynamic is not True:
+            if (given, kinds) not in self._placed:
+                args, kwargs = _trees.rebuilt(given, iter(tensors))
+                self._placed[given, kinds] = _places_of(self._fn, args, tensors, self._dynamic, kwargs)
+            declared = self._placed[given, kinds]
+            fixed = tuple([size for shape, places in zip(shapes, declared[1]) for size, place in zip(shape, places) if place < 0])
+        return (given, kinds, key[2], fixed), shapes, declared
+
+    def _known_size(self, key, given, tensors):
+        """The program for other sizes if it takes these, too."""
+        if not self._sized or not tensors:
+            return None
+        kind, shapes, _ = self._kind_of(key, given, tensors)
+        known = self._sized.get(kind)
+        return known and known.ready(shapes)
+
     def _of_any_size(self, key, given, tensors):
         """The program for these shapes and others, or None if this combination needs one of its own."""
         if not self._dynamic or not tensors:
             return None
-        kind = given, tuple((x.dtype, x.ndim, x.device) for x in tensors), key[2]
-        shapes = tuple(x.shape for x in tensors)
+        kind, shapes, declared = self._kind_of(key, given, tensors)
         if kind not in self._sized:
-            self._sized[kind] = known = _Sized(shapes)
-            if self._dynamic is True:  # it is not yet known what differs
+            self._sized[kind] = _Sized(shapes, declared)
+            if len(self._sized) > self._limit:
+                self._sized.pop(next(iter(self._sized)), None)
+            if declared is None:  # it is not yet known what differs
                 return None
-            args, kwargs = _rebuilt(given, iter(tensors))
-            known.declared = _places_of(self._fn, args, tensors, self._dynamic)
-        trace_sizes = functools.partial(_with_numbers, _trace_step_sizes) if self._is_step else _trace_sizes
-        return self._sized[kind].program(shapes, lambda dims, places: self._as_wanted(trace_sizes(
-            self._flat(given), _flat_shape(tensors), tensors, tensors[0].device, dims, places)))
+        known = self._sized.get(kind) or _Sized(shapes, declared)
+        like = self._flat(given), _trees.flat_shape(tensors), tensors, tensors[0].device
+        return known.program(shapes, lambda dims, places: self._as_wanted(self._recorded(
+            lambda: _with_numbers(_trace_twice_sizes, *like, dims, places) if self._is_step else _trace_sizes(*like, dims, places),
+            lambda: _with_writes(_trace_twice_sizes, *like, dims, places))))
 
     def _as_wanted(self, program):
         if self._quantized and not self._is_step:
@@ -538,7 +581,7 @@ class _Compiled:
 
     def _flat(self, given):
         def call(*flat):
-            args, kwargs = _rebuilt(given, iter(flat))
+            args, kwargs = _as_numbers(self._numbers, *_trees.rebuilt(given, iter(flat)))
             return self._fn(*args, **kwargs)
         call.__wrapped__ = self._fn
         return call
@@ -562,7 +605,10 @@ class _Compiled:
 
     def _traced(self, given, tensors):
         try:
-            return self._as_wanted(trace(self._flat(given), *tensors, device=tensors[0].device if tensors else None, training=self._is_step))
+            device, fn = tensors[0].device if tensors else None, self._flat(given)
+            return self._as_wanted(self._recorded(
+                lambda: trace(fn, *tensors, device=device, training=self._is_step),
+                lambda: _with_writes(_trace_twice, fn, _trees.flat_shape(tensors), tensors, device)))
         except _steps.IsStep:
             self._is_step = self._may_trace = True
             return None
@@ -570,6 +616,25 @@ class _Compiled:
             return None
         except Exception as error:  # fn itself either reports the error or runs
             return self._refuse(error)
+
+    def _recorded(self, trace, trace_writes):
+        """The program that `trace` makes or, if it refuses, `trace_writes`: fn may write into arguments or outside tensors."""
+        refused = None
+        if not self._writes:
+            try:
+                return trace()
+            except PreconditionError as error:
+                if self._is_step or isinstance(error, (_steps.IsStep, _steps.NotReady)):
+                    raise
+                refused = error
+        try:
+            program = trace_writes()
+        except PreconditionError:
+            if refused is None:
+                raise
+            raise refused from None
+        self._writes = True
+        return program
 
     def _refuse(self, why):
         self._refused = True
@@ -582,37 +647,42 @@ class _Compiled:
 class _Sized:
     """Arguments of one kind in many shapes, and the program for all of them, if there is one."""
 
-    def __init__(self, shapes):
-        self.declared: tuple | None = None
-        self._program: Program | None = None
+    def __init__(self, shapes, declared):
+        self._declared, self._program = declared, None
         self._first, self._refused = shapes, False
 
     def program(self, shapes, trace_sizes):
         if self._refused:
             return None
-        if self._program is None or not self._takes(self._program, shapes):
+        if self.ready(shapes) is None:
             self._program = None
-            self._dims, self._places = self.declared or _differing(self._first, shapes, getattr(self, '_places', None))
+            self._dims, self._places = self._declared or _differing(self._first, shapes, getattr(self, '_places', None))
             if not self._dims:
                 return None
             try:
                 self._program = trace_sizes(self._dims, self._places)
+                self._ranges = self._program._program.dims
             except Exception:  # each combination is then traced on its own, or fn reports the error
                 self._refused = True
                 return None
-        return self._program if self._takes(self._program, shapes) else None
+        return self.ready(shapes)
 
-    def _takes(self, program, shapes):
+    def ready(self, shapes):
+        """The program if there is one and it takes these."""
+        if self._program is None:
+            return None
         sizes = {}
         for shape, first, places in zip(shapes, self._first, self._places):
+            if shape == first and max(places, default=-1) < 0:
+                continue
             for size, fixed, place in zip(shape, first, places):
                 if place < 0 and size != fixed:
-                    return False
+                    return None
                 if place >= 0 and sizes.setdefault(place, size) != size:
-                    return False
-        ranges = program._program.dims
-        return all(least <= size and (most is None or size <= most) and size % multiple == 0
-                   for size, (_, least, most, multiple) in ((size, ranges[i]) for i, size in sizes.items()))
+                    return None
+        fits = all(least <= size and (most is None or size <= most) and size % multiple == 0
+                   for size, (_, least, most, multiple) in ((size, self._ranges[i]) for i, size in sizes.items()))
+        return self._program if fits else None
 
 
 def _differing(first, shapes, before):
@@ -627,6 +697,43 @@ def _differing(first, shapes, before):
             pair = (*pair, known) if was and not varies else pair
             places[i].append(dims.setdefault(pair, len(dims)) if varies or was else -1)
     return [Dim(f'size{i}') for i in range(len(dims))], places
+
+
+def _cannot_write(error):
+    """Whether a program refused to write into an argument, before it did anything."""
+    return 'which the graph writes to' in str(error)
+
+
+def _numbers_in(fn, dynamic):
+    """(position, name) of the arguments that are whole numbers which `dynamic` declares as sizes."""
+    names = list(inspect.signature(getattr(inspect.unwrap(fn), 'forward', inspect.unwrap(fn))).parameters)
+    for name, axes in dynamic.items():
+        if isinstance(axes, (str, Dim)) and name not in names:
+            raise ValueError(f'[compile] dynamic names {name!r}, which is no argument of the function')
+    return [(names.index(name), name) for name, axes in dynamic.items() if isinstance(axes, (str, Dim))]
+
+
+def _as_sizes(numbers, args, kwargs):
+    """The arguments, with a tensor of that many empty rows in place of each number."""
+    tensors = []
+    _trees.shape_of((args, kwargs), tensors)
+
+    def size(value):
+        plain = type(value) is int and value >= 0
+        return empty(value, 0, device=tensors[0].device if tensors else None) if plain else value
+    args = [size(value) if any(i == at for at, _ in numbers) else value for i, value in enumerate(args)]
+    return tuple(args), {key: size(value) if any(key == name for _, name in numbers) else value for key, value in kwargs.items()}
+
+
+def _as_numbers(numbers, args, kwargs):
+    """The arguments that _as_sizes had."""
+    args, kwargs = list(args), dict(kwargs)
+    for at, name in numbers:
+        holder, key = (kwargs, name) if name in kwargs else (args, at)
+        if name in kwargs or at < len(args):
+            value = holder[key]
+            holder[key] = value.shape[0] if isinstance(value, Tensor) else value
+    return args, kwargs
 
 
 class _Ready:
@@ -657,10 +764,10 @@ def cond(pred, then_fn, else_fn, *args):
     """
     if not _core._trace_active() or not isinstance(pred, Tensor):
         return (then_fn if pred else else_fn)(*args)
-    (then_gives, _), (else_gives, results) = (_body([], lambda _, fn=fn: _taken_apart(fn(*args))) for fn in (then_fn, else_fn))
+    (then_gives, _), (else_gives, results) = (_body([], lambda _, fn=fn: _trees.taken_apart(fn(*args))) for fn in (then_fn, else_fn))
     if then_gives != else_gives:
         raise PreconditionError('[graph.cond] the branches give another structure, or other numbers')
-    return _rebuilt(then_gives, iter(_core._control(_COND, [pred], 0, len(results))))
+    return _trees.rebuilt(then_gives, iter(_core._control(_COND, [pred], 0, len(results))))
 
 
 def loop(cond_fn, body_fn, *state):
@@ -680,24 +787,24 @@ def loop(cond_fn, body_fn, *state):
             state = (state,) if single else tuple(state)
         return state[0] if single else state
     tensors = []
-    given = _shape_of(state, tensors)
+    given = _trees.shape_of(state, tensors)
 
     def condition(inputs):
-        flag = cond_fn(*_rebuilt(given, iter(inputs)))
+        flag = cond_fn(*_trees.rebuilt(given, iter(inputs)))
         if not isinstance(flag, Tensor):
             raise PreconditionError(f'[graph.loop] the condition gives {flag!r}, which no run could change: it must be a tensor')
         return None, [flag]
 
     def turn(inputs):
-        found = body_fn(*_rebuilt(given, iter(inputs)))
-        gives, results = _taken_apart((found,) if single else tuple(found))
+        found = body_fn(*_trees.rebuilt(given, iter(inputs)))
+        gives, results = _trees.taken_apart((found,) if single else tuple(found))
         if gives != given:
             raise PreconditionError('[graph.loop] the body gives another structure, or other numbers, than the state has')
         return gives, results
 
     _body(tensors, condition)
     _body(tensors, turn)
-    state = _rebuilt(given, iter(_core._control(_LOOP, tensors, 0, len(tensors))))
+    state = _trees.rebuilt(given, iter(_core._control(_LOOP, tensors, 0, len(tensors))))
     return state[0] if single else state
 
 
@@ -712,16 +819,16 @@ def scan(fn, carry, xs):
     (tensor(6.0), tensor([0., 2., 9.]))
     """
     carried, scanned = [], []
-    carry_shape, xs_shape = _shape_of(carry, carried), _shape_of(xs, scanned)
+    carry_shape, xs_shape = _trees.shape_of(carry, carried), _trees.shape_of(xs, scanned)
     if not scanned or any(x.ndim == 0 or x.shape[0] != scanned[0].shape[0] for x in scanned) or scanned[0].shape[0] == 0:
         raise ValueError('[graph.scan] xs must be tensors with equal numbers of slices, at least one')
 
     def step(carried, slices):
         results, ys = [], []
-        carry, y = fn(_rebuilt(carry_shape, iter(carried)), _rebuilt(xs_shape, iter(slices)))
-        if _shape_of(carry, results) != carry_shape:
+        carry, y = fn(_trees.rebuilt(carry_shape, iter(carried)), _trees.rebuilt(xs_shape, iter(slices)))
+        if _trees.shape_of(carry, results) != carry_shape:
             raise PreconditionError('[graph.scan] the function gives a carry of another structure, or other numbers')
-        return results, _shape_of(y, ys), ys
+        return results, _trees.shape_of(y, ys), ys
 
     if _core._trace_active():
         def turn(inputs):
@@ -730,12 +837,12 @@ def scan(fn, carry, xs):
 
         y_shape, results = _body([*carried, *(x[0] for x in scanned)], turn)
         found = _core._control(_SCAN, [*carried, *scanned], len(carried), len(results))
-        return _rebuilt(carry_shape, iter(found[:len(carried)])), _rebuilt(y_shape, iter(found[len(carried):]))
+        return _trees.rebuilt(carry_shape, iter(found[:len(carried)])), _trees.rebuilt(y_shape, iter(found[len(carried):]))
     y_shape, parts = None, []
     for i in range(scanned[0].shape[0]):
         carried, y_shape, ys = step(carried, [x[i] for x in scanned])
         parts.append(ys)
-    return _rebuilt(carry_shape, iter(carried)), _rebuilt(y_shape, iter([_core.ops['stack'](one) for one in zip(*parts)]))
+    return _trees.rebuilt(carry_shape, iter(carried)), _trees.rebuilt(y_shape, iter([_core.ops['stack'](one) for one in zip(*parts)]))
 
 
 def _body(like, call):
@@ -748,69 +855,3 @@ def _body(like, call):
         raise
     _core._body_end(results)
     return shape, results
-
-
-# ---- Trees of tensors ------------------------------------------------------------------------------------------------
-
-_LEAF = object()  # marks the place of a tensor
-_DICTS = {dict, collections.OrderedDict}
-
-
-class _Fields(NamedTuple):
-    """Marks the attributes of a dataclass."""
-
-    kind: type
-
-
-def _shape_of(value, tensors):
-    """The structure of value apart from its tensors, which are appended to `tensors`; comparable and, if its leaves are, hashable."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return _LEAF
-    if isinstance(value, (tuple, list)):
-        return type(value), tuple([_shape_of(one, tensors) for one in value])
-    if type(value) in _DICTS:
-        return type(value), tuple(value), tuple([_shape_of(one, tensors) for one in value.values()])
-    if dataclasses.is_dataclass(value) and not isinstance(value, (type, dict)):
-        own = vars(value) if hasattr(value, '__dict__') else {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return _Fields(type(value)), tuple(own), tuple([_shape_of(one, tensors) for one in own.values()])
-    # 1, 1.0 and True compare equal, and so do 0.0 and -0.0, but they compute different things.
-    return None, value, type(value), repr(value) if isinstance(value, (float, complex)) else None
-
-
-def _leaves(shape):
-    """What a structure holds besides tensors."""
-    if shape is _LEAF:
-        return []
-    if shape[0] is None:
-        return [shape[1]]
-    return [value for part in shape[-1] for value in _leaves(part)]
-
-
-def _taken_apart(value):
-    """Its structure and its tensors."""
-    tensors = []
-    return _shape_of(value, tensors), tensors
-
-
-def _flat_shape(tensors):
-    """The structure of a list of arguments that are tensors."""
-    return tuple, (_LEAF,) * len(tensors)
-
-
-def _rebuilt(shape, tensors) -> Any:
-    """The value of a structure, with the next of `tensors` at its leaves."""
-    if shape is _LEAF:
-        return next(tensors)
-    kind, *rest = shape
-    if kind is None:
-        return rest[0]
-    if isinstance(kind, _Fields):
-        made = object.__new__(kind.kind)
-        for name, one in zip(rest[0], rest[1]):
-            object.__setattr__(made, name, _rebuilt(one, tensors))
-        return made
-    if kind in _DICTS:
-        return kind(zip(rest[0], [_rebuilt(one, tensors) for one in rest[1]]))
-    made = [_rebuilt(one, tensors) for one in rest[0]]
-    return kind(*made) if hasattr(kind, '_fields') else kind(made)

@@ -140,6 +140,7 @@ class Reader {
     const std::string role = json.at("role").get<std::string>();
     if (role == "input") {
       made.role = Role::Input;
+      may_write_.push_back(json.value("written", false));
     } else if (role == "weight" || role == "state") {
       const auto found = weights_.find(json.at("tensor").get<std::string>());
       if (found == weights_.end() || found->second.dtype() != made.dtype ||
@@ -150,6 +151,7 @@ class Reader {
     } else if (role != "temporary") {
       fail("a buffer's role is " + role);
     }
+    if (role != "input") may_write_.push_back(role != "weight");
     return made;
   }
 
@@ -262,7 +264,8 @@ class Reader {
     if (depth_ == kDeepest) fail("control flow is nested too deep");
     Reader reader(weights_, where_, depth_ + 1);
     reader.read(json);
-    if (reader.graph_.writes_state()) fail("a body of control flow with state");
+    if (reader.graph_.writes_outside())
+      fail("a body of control flow that writes to what is outside");
     return std::move(reader.graph_);
   }
 
@@ -387,13 +390,12 @@ class Reader {
     return static_cast<DType>(found);
   }
 
-  // Of outside tensors only state may be written, and each input is given once.
+  // Weights are not written to, inputs only where the file says so, and each input is given once.
   void check_roles() const {
     std::vector<uint32_t> written, given;
     for (const Node& node : graph_.nodes) writes(node, written);
     for (const uint32_t b : written)
-      if (graph_.buffers[b].role != Role::Temporary && graph_.buffers[b].role != Role::State)
-        fail("a node writes into %" + std::to_string(b));
+      if (!may_write_[b]) fail("a node writes into %" + std::to_string(b));
     for (const View& view : graph_.inputs) given.push_back(view.buffer);
     std::ranges::sort(given);
     if (std::ranges::adjacent_find(given) != given.end()) fail("an input is given twice");
@@ -406,6 +408,7 @@ class Reader {
   const std::string& where_;
   int depth_;
   Graph graph_;
+  std::vector<bool> may_write_;  // by buffer
 };
 
 }  // namespace
@@ -440,6 +443,8 @@ Json written(const Node& node, const Names& names) {
 Json written(const Graph& graph, const Names& names) {
   Json buffers = Json::array(), inputs = Json::array(), nodes = Json::array(),
        results = Json::array();
+  std::vector<uint32_t> changed;
+  for (const size_t i : graph.written_inputs()) changed.push_back(graph.inputs[i].buffer);
   for (const Buffer& buffer : graph.buffers) {
     Json one = {{"dtype", name_of(buffer.dtype)}, {"size", buffer.size}};
     one["role"] = buffer.role == Role::Input      ? "input"
@@ -447,6 +452,7 @@ Json written(const Graph& graph, const Names& names) {
                   : buffer.role == Role::State    ? "state"
                                                   : "temporary";
     if (!buffer.name.empty()) one["name"] = buffer.name;
+    if (std::ranges::count(changed, buffers.size()) != 0) one["written"] = true;
     if (is_held(buffer.role)) one["tensor"] = names.at(buffer.constant.get());
     buffers.push_back(std::move(one));
   }

@@ -108,8 +108,20 @@ std::string described(const Node& node) {
   return node.source == nullptr ? name : name + " (" + *node.source + ")";
 }
 
-bool Graph::writes_state() const {
-  return std::ranges::any_of(buffers, [](const Buffer& one) { return one.role == Role::State; });
+std::vector<size_t> Graph::written_inputs() const {
+  std::vector<uint32_t> written;
+  for (const Node& node : nodes) writes(node, written);
+  std::vector<bool> is(buffers.size());
+  for (const uint32_t b : written) is[b] = true;
+  std::vector<size_t> found;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (is[inputs[i].buffer]) found.push_back(i);
+  return found;
+}
+
+bool Graph::writes_outside() const {
+  const auto is_state = [](const Buffer& one) { return one.role == Role::State; };
+  return std::ranges::any_of(buffers, is_state) || !written_inputs().empty();
 }
 
 bool Graph::shows_all(const View& view) const {
@@ -138,7 +150,7 @@ std::optional<Number> number_of(DType dtype, double value) {
 
 void drop_dead(Graph& graph) {
   std::vector<bool> used(graph.buffers.size());
-  for (size_t b = 0; b < used.size(); ++b) used[b] = graph.buffers[b].role == Role::State;
+  for (size_t b = 0; b < used.size(); ++b) used[b] = graph.buffers[b].role != Role::Temporary;
   for (const View& result : graph.results) used[result.buffer] = true;
   std::vector<bool> dead(graph.nodes.size());
   bool any_dead = false;

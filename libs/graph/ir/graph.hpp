@@ -114,7 +114,10 @@ struct Graph {
   Sizes sizes = {};
   bool differentiable = false;  // a weight required a gradient
 
-  bool writes_state() const;
+  // The inputs that nodes write to, by position.
+  std::vector<size_t> written_inputs() const;
+  // Whether nodes write to state or to inputs.
+  bool writes_outside() const;
   // Whether the view shows its whole buffer, in rows.
   bool shows_all(const View& view) const;
 };

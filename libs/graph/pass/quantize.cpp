@@ -45,7 +45,7 @@ int64_t mark_of(const Number& number) {
 }  // namespace
 
 Quantizer::Quantizer(const Graph& graph) : graph_(graph) {
-  if (graph.writes_state())
+  if (graph.writes_outside())
     throw Error(TN_FAILED_PRECONDITION,
                 "[graph] a training step is not quantized: quantize what it trained");
   for (size_t i = 0; i < graph.nodes.size(); ++i) find(i);

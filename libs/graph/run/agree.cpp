@@ -22,8 +22,9 @@ std::vector<Tensor> any_inputs(const Graph& graph) {
 }
 
 // The results, and whatever the graph writes to, which here is a copy.
-std::vector<Tensor> computed(Graph graph, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> computed(Graph graph, std::vector<Tensor> inputs) {
   std::vector<Tensor> state;
+  for (const size_t i : graph.written_inputs()) state.push_back(inputs[i] = inputs[i].clone());
   for (Buffer& buffer : graph.buffers)
     if (buffer.role == Role::State)
       state.push_back(buffer.constant = buffer.constant.to(Device("cpu")).clone());

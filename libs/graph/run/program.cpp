@@ -57,7 +57,8 @@ void run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
 Program::Program(Graph graph, Device device, bool exact, Decided* decided)
     : graph_(std::move(graph)),
       device_(device),
-      in_turn_(graph_.writes_state() || !graph_.symbols.empty()),
+      in_turn_(graph_.writes_outside() || !graph_.symbols.empty()),
+      written_(graph_.written_inputs()),
       exact_(exact) {
   for (const Buffer& buffer : graph_.buffers) {
     if (buffer.role != Role::State) continue;
@@ -73,6 +74,9 @@ Program::Program(Graph graph, Device device, bool exact, Decided* decided)
         buffer.constant = buffer.constant.to(device_);
     mark_shapes(graph_);
   }
+  if (!written_.empty())
+    for (const Buffer& buffer : graph_.buffers)
+      if (is_held(buffer.role)) held_.push_back(reach_of(*tn_tensor_view(buffer.constant.get())));
   lowered_ = lowered_now(graph_, decided);
 }
 
@@ -96,6 +100,7 @@ Program::Program(Program& whole, std::vector<int64_t> dims, const Graph& concret
       whole_(&whole),
       dims_(std::move(dims)),
       in_turn_(whole.in_turn_),
+      written_(whole.written_),
       exact_(whole.exact()),
       state_(whole.state_) {
   shares_memory_ = binds();  // on a GPU a recording of its work may refer to the memory of a run
@@ -238,6 +243,27 @@ void Program::check_device(size_t i, const tn_tensor* input) const {
                                                found.id(), device_.id()));
 }
 
+void Program::announce_writes(std::span<tn_tensor* const> inputs) const {
+  for (tn_tensor* written : state_) Recorder::dispatch().wrote(written);
+  for (const size_t i : written_) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(TN_FAILED_PRECONDITION,
+                  fmt::format("[graph] input {} ({}), which the graph writes to, {}", i,
+                              buffers()[graph_.inputs[i].buffer].name, why));
+    };
+    const tn_view& view = *tn_tensor_view(inputs[i]);
+    if ((view.flags & TN_VIEW_CONTIGUOUS) == 0) refuse("is not contiguous");
+    const Reach written = reach_of(view);
+    for (size_t k = 0; k < inputs.size(); ++k)
+      if (k != i && written.meets(reach_of(*tn_tensor_view(inputs[k]))))
+        refuse(fmt::format("shares memory with input {}", k));
+    const auto& held = whole_ == nullptr ? held_ : whole_->held_;
+    if (std::ranges::any_of(held, [&](const Reach& one) { return one.meets(written); }))
+      refuse("shares memory with a weight");
+    if (Recorder::dispatch().wrote(inputs[i]) == 0) refuse("is read-only");
+  }
+}
+
 void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
   if (inputs.size() != graph_.inputs.size())
     throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] {} inputs were given, the graph has {}",
@@ -259,7 +285,7 @@ void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
   }
   if (!in_turn_) return run_here(inputs, dense, results);
   const std::lock_guard turn(turn_);
-  for (tn_tensor* written : state_) Recorder::dispatch().wrote(written);
+  announce_writes(inputs);
   run_here(inputs, dense, results);
   count_up();
 }
@@ -335,7 +361,8 @@ void Program::run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
   if (in_turn_)
     throw Error(
         TN_FAILED_PRECONDITION,
-        "[graph] a program that writes into state runs inside a trace: trace the whole step");
+        "[graph] a program that writes into state or inputs runs inside a trace: trace the whole "
+        "step");
   std::vector<Tensor> flats;
   for (const Buffer& buffer : graph.buffers)
     flats.push_back(buffer.role == Role::Constant

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "ir/reach.hpp"
 #include "pass/decisions.hpp"
 #include "run/instance.hpp"
 #include "run/packing.hpp"
@@ -27,7 +28,7 @@ struct Facts {
 class Program {
  public:
   Program(const Graph& graph, Device device)
-      : Program(graph, device, graph.writes_state(), nullptr) {}
+      : Program(graph, device, graph.writes_outside(), nullptr) {}
   // `decided`: gets the decisions of a program that is lowered at other sizes, too.
   Program(Graph graph, Device device, bool exact, Decided* decided);
   // Of a program for any sizes, which outlives it, at these. `concrete`: its graph there.
@@ -82,6 +83,8 @@ class Program {
   void give(TakenPtr taken);
   void check_type(size_t i, const tn_view& input) const;
   void check_device(size_t i, const tn_tensor* input) const;
+  // Before a run writes to inputs: notes that it does. Throws Error if it cannot.
+  void announce_writes(std::span<tn_tensor* const> inputs) const;
   // The program for these dims of a graph that has some. The last few are kept.
   std::shared_ptr<Program> at(std::vector<int64_t> dims);
   std::vector<int64_t> dims_of_inputs(std::span<tn_tensor* const> inputs) const;
@@ -104,6 +107,8 @@ class Program {
   Pool<Memory> memories_;    // what `planned_` share
   mutable std::mutex turn_;  // held by a run that writes to state or has symbols
   bool in_turn_;
+  std::vector<size_t> written_;  // inputs that runs write to
+  std::vector<Reach> held_;      // what weights and state take up, if there are such inputs
   struct Planned {
     std::vector<int64_t> dims;
     std::shared_ptr<Program> program;

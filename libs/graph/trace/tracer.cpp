@@ -89,6 +89,7 @@ Tensor Tracer::input(DType dtype, std::span<const int64_t> shape, std::string na
 }
 
 void Tracer::name(const Tensor& tensor, std::string name) {
+  named_.emplace_back(reach_of(*tn_tensor_view(tensor.get())), name);
   names_.emplace(place_of(tensor), std::move(name));
 }
 
@@ -194,6 +195,9 @@ Tracer::Arguments Tracer::convert(const tn_op& op, std::span<const tn_value> arg
 tn_status* Tracer::call(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs,
                         uint32_t nouts, uint32_t& done) {
   if (!concerns(op, args)) {
+    const auto& known = parameters(op);
+    for (size_t i = 0; i < args.size(); ++i)
+      if (known[i].written && args[i].tag == TN_VALUE_TENSOR) check_outside(op, args[i].as.tensor);
     if (kind_ != Kind::Sized) return nullptr;
     done = 1;
     return call_at_once(op, args, outs, nouts);
@@ -215,9 +219,7 @@ tn_status* Tracer::call_into(const tn_op& op, std::span<const tn_value> args,
              "it writes what is traced into a tensor from outside the function: return it instead");
     if (is_weight(Tensor::share(outs[k])))
       refuse(op, "it writes into a tensor that is a weight of the graph already");
-    if (const auto named = names_.find(place_of(Tensor::share(outs[k]))); named != names_.end())
-      refuse(op, "it writes into " + named->second +
-                     ", which is from outside the function, and runs would not: return it instead");
+    check_outside(op, outs[k]);
   }
   if (!step && !std::any_of(outs, outs + nouts, is_traced)) {
     for (uint32_t k = 0; k < nouts; ++k) forget_origins(outs[k]);
@@ -230,6 +232,16 @@ tn_status* Tracer::call_into(const tn_op& op, std::span<const tn_value> args,
   if (where_) recorder_.set_source(where_());
   return tn_op_call_into(&op, changed.values.data(), static_cast<uint32_t>(args.size()),
                          TensorList(targets).handles(), nouts);
+}
+
+void Tracer::check_outside(const tn_op& op, const tn_tensor* written) const {
+  if (kind_ == Kind::Step || written == nullptr || is_traced(written)) return;
+  const Reach reach = reach_of(*tn_tensor_view(written));
+  const auto named =
+      std::ranges::find_if(named_, [&](const auto& one) { return one.first.meets(reach); });
+  if (named != named_.end())
+    refuse(op, "it writes into " + named->second +
+                   ", which is from outside the function, and runs would not: return it instead");
 }
 
 tn_status* Tracer::call_at_once(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs,
@@ -311,7 +323,8 @@ void Tracer::check_writes() {
     for (const uint32_t b : written) {
       const Buffer& buffer = recorder_.graph().buffers[b];
       if (buffer.role == Role::Temporary || buffer.role == Role::State) continue;
-      if (buffer.role == Role::Input || kind_ != Kind::Step)
+      if (buffer.role == Role::Input && kind_ == Kind::Step) continue;
+      if (kind_ != Kind::Step)
         refuse_node(node, std::string("it writes into ") +
                               (buffer.role == Role::Input ? "input " : "weight ") + buffer.name +
                               ": a graph leaves what it is given as it is; clone it first");

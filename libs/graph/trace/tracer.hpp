@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ir/control.hpp"
+#include "ir/reach.hpp"
 #include "tenon/autograd.hpp"
 #include "trace/held_arguments.hpp"
 #include "trace/recorder.hpp"
@@ -42,7 +43,7 @@ class Tracer {
 
   // A tensor that stands for an input like this one.
   Tensor input(DType dtype, std::span<const int64_t> shape, std::string name);
-  // Gives the weight of an outside tensor a name.
+  // Gives the weight of an outside tensor a name. Only a Step may write to its memory.
   void name(const Tensor& tensor, std::string name);
   // The function computes with this number now, and with another in later runs.
   void number(std::string name, double value, bool counts);
@@ -118,6 +119,8 @@ class Tracer {
   Tensor twin(const Tensor& tensor);
   const Flat& flat_of(const Tensor& tensor);
   bool is_weight(const Tensor& tensor) const;
+  // Refuses to write into a tensor that no run would write to.
+  void check_outside(const tn_op& op, const tn_tensor* written) const;
   void check_writes();
   void forget_open();                 // drops what was called in the last open body
   void forget_twins(size_t buffers);  // drops the twins of buffers from there on
@@ -151,6 +154,7 @@ class Tracer {
   Known known_;
   std::function<std::string()> where_;
   std::unordered_map<const void*, std::string> names_;  // by the first element, or by the handle
+  std::vector<std::pair<Reach, std::string>> named_;
 };
 
 }  // namespace tenon::graph

@@ -95,6 +95,10 @@ RecordedBuffer buffer_of(const Json& json) {
                 "[onnx.export] the program writes into state (" +
                     json.value("name", std::string()) +
                     "), as training steps do, which no model can: export the network alone");
+  if (json.value("written", false))
+    throw Error(TN_UNIMPLEMENTED, "[onnx.export] the program writes into input " +
+                                      json.value("name", std::string()) +
+                                      ", which no model can: return what it becomes");
   return {role == "input"    ? RecordedBuffer::Input
           : role == "weight" ? RecordedBuffer::Weight
                              : RecordedBuffer::Temporary,

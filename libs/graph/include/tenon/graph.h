@@ -61,7 +61,8 @@ typedef struct tn_program_info {
   uint32_t dims;  /* how many sizes each run chooses */
   uint64_t fused; /* ops that run inside fused kernels; each such kernel is one node */
   uint32_t exact; /* tn_program_set_exact */
-  uint32_t reserved;
+  uint32_t
+      written; /* how many of the inputs a run writes to: they must be contiguous and apart from all others */
 } tn_program_info;
 
 /* A number that may change from run to run, such as an optimizer's rate. `name` lives as long as the program. */
@@ -79,7 +80,7 @@ TN_EXTERN_C_BEGIN
    Errors: TN_FAILED_PRECONDITION: this thread already traces, or captures a device's work; whatever stops trace:0 from loading. */
 TN_API tn_status* tn_trace_begin(tn_trace** out);
 /* Begins a trace of a training step. Records gradients; outside tensors that the step writes to (parameters, running statistics,
-   optimizer state) become state, which runs write to as well. Call the step's function twice, with tn_trace_again in between. Gradients
+   optimizer state) become state, which runs write to as well, and to inputs likewise. Call the step's function twice, with tn_trace_again in between. Gradients
    live inside the step only: after the trace its parameters have none. Errors: as tn_trace_begin. */
 TN_API tn_status* tn_trace_begin_step(tn_trace** out);
 /* Begins a trace of a function whose inputs have dims of any size. Call it at several sizes, with tn_trace_next in between; whatever
@@ -143,7 +144,7 @@ TN_API tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str 
 /* Names the weight of an outside tensor in files and texts. [tracing] */
 TN_API tn_status* tn_trace_name(tn_trace* trace, const tn_tensor* weight, tn_str name);
 /* Ends and frees the trace, even on an error. *out computes `results` on the device (NULL: the host); the caller owns it. Errors:
-   TN_FAILED_PRECONDITION: an op writes to an input or a weight; a tensor of another trace; in a step: the passes differ in more than
+   TN_FAILED_PRECONDITION: an op writes to an input or a weight, other than in a step; a tensor of another trace; in a step: the passes differ in more than
    their numbers, or an argument is computed from a number instead of being that number. [tracing] */
 TN_API tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nresults,
                                tn_device* device, tn_program** out);
@@ -152,8 +153,9 @@ TN_API void tn_trace_drop(tn_trace* trace);
 
 /* Computes new tensors from inputs of the recorded shapes and dtypes on the program's device. Each dim may have any size in its range;
    the program is planned once for each combination of sizes (the last 64 are kept). Threads may run it at once, each in memory of its
-   own, but runs that write to state go one after another. Random numbers are drawn anew, from the default generator.
-   Errors: TN_INVALID_ARGUMENT: number, shape, dtype or device of an input; those of the ops. [thread-safe] */
+   own, but runs that write to state or inputs go one after another. Random numbers are drawn anew, from the default generator.
+   Errors: TN_INVALID_ARGUMENT: number, shape, dtype or device of an input; TN_FAILED_PRECONDITION, before anything is written: an input
+   that it writes to is read-only, not contiguous, or shares memory; those of the ops. [thread-safe] */
 TN_API tn_status* tn_program_run(tn_program* program, tn_tensor* const* inputs, uint32_t ninputs,
                                  tn_tensor** results, uint32_t nresults);
 /* Writes program and weights as a safetensors file, which is replaced as a whole or not at all. Errors: TN_IO. [thread-safe] */
