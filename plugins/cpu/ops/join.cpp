@@ -1,4 +1,5 @@
 // concat and roll: stretches of bytes copied to other places.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <span>
@@ -31,8 +32,43 @@ void scatter_narrow(const Part& part, int64_t outer, int64_t stretch) {
   });
 }
 
+// Values of two parts in turn, which the compiler does in vectors.
+template <class T>
+void weave_two(const char* __restrict a, const char* __restrict b, char* __restrict to, int64_t n) {
+  constexpr int64_t kSize = sizeof(T);
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(to + 2 * i * kSize, a + i * kSize, kSize);
+    std::memcpy(to + (2 * i + 1) * kSize, b + i * kSize, kSize);
+  }
+}
+
+// Parts of one value each that make up the stretches: in blocks, so that lines of the result are written while they are in the cache.
+void weave(std::span<const Part> parts, int64_t outer, int64_t stretch) {
+  constexpr int64_t kBlock = 256;
+  visit_size(static_cast<uint64_t>(parts[0].bytes), [&]<class T>(Tag<T>) {
+    constexpr int64_t kSize = sizeof(T);
+    parallel_for(
+        outer, std::max<int64_t>(1, 4 * kGrainCopy / stretch), [=](int64_t begin, int64_t end) {
+          if (parts.size() == 2)
+            return weave_two<T>(parts[0].from + begin * kSize, parts[1].from + begin * kSize,
+                                parts[0].to + begin * stretch, end - begin);
+          for (int64_t o = begin; o < end; o += kBlock)
+            for (const Part& part : parts)
+              for (int64_t i = o; i < std::min(end, o + kBlock); ++i)
+                std::memcpy(part.to + i * stretch, part.from + i * kSize, kSize);
+        });
+  });
+}
+
 // Stretch by stretch, so that the result is written in order.
 void interleave(std::span<const Part> parts, int64_t outer, int64_t stretch) {
+  if (outer == 1) {
+    for (const Part& part : parts)
+      parallel_for(part.bytes, 4 * kGrainCopy, [&](int64_t begin, int64_t end) {
+        std::memcpy(part.to + begin, part.from + begin, static_cast<size_t>(end - begin));
+      });
+    return;
+  }
   parallel_for(outer, std::max<int64_t>(1, 4 * kGrainCopy / stretch),
                [=](int64_t begin, int64_t end) {
                  for (int64_t o = begin; o < end; ++o)
@@ -50,8 +86,7 @@ void concat(const tn_call& call) {
   const Around a = around(out, dim);
   const int64_t stretch = a.size * a.inner * size;
   char* to = data_of<char>(out);
-  std::vector<Part> parts;
-  parts.reserve(call.args[arg::xs].count);
+  std::vector<Part> parts, narrow;
   for (uint32_t k = 0; k < call.args[arg::xs].count; ++k) {
     const tn_view& x = *call.args[arg::xs].as.views[k];
     const int64_t bytes = x.shape[dim] * a.inner * size;
@@ -60,11 +95,16 @@ void concat(const tn_call& call) {
     if ((x.flags & TN_VIEW_CONTIGUOUS) == 0)
       copy_strided({x.shape, x.ndim}, size, to, out.strides, data_of<char>(x), x.strides);
     else if (bytes <= kNarrow && std::has_single_bit(static_cast<uint64_t>(bytes)))
-      scatter_narrow(part, a.outer, stretch);
+      narrow.push_back(part);
     else
       parts.push_back(part);
     to += bytes;
   }
+  const auto like_first = [&](const Part& part) { return part.bytes == narrow[0].bytes; };
+  if (!narrow.empty() && std::ranges::all_of(narrow, like_first) &&
+      static_cast<int64_t>(narrow.size()) * narrow[0].bytes == stretch)
+    return weave(narrow, a.outer, stretch);
+  for (const Part& part : narrow) scatter_narrow(part, a.outer, stretch);
   interleave(parts, a.outer, stretch);
 }
 

@@ -212,6 +212,28 @@ TEST_P(Index, MasksSelectAndPut) {
   }
 }
 
+// Parts of a value or two each, in blocks and vectors.
+TEST_P(Index, StackAlongTheLastDimension) {
+  const DType dtype = GetParam();
+  const Shape shape = {300, 2};
+  for (const int64_t count_of_parts : {2, 3, 4})
+    for (const int64_t dim : {1, 2}) {
+      std::vector<Tensor> xs;
+      std::vector<Array> parts;
+      for (int64_t k = 0; k < count_of_parts; ++k) {
+        xs.push_back(to_tensor(random_array(shape, 200 + static_cast<uint32_t>(k), 0, 9), dtype));
+        parts.push_back(array_of(xs.back()));
+      }
+      Array want(dim == 1 ? Shape{300, count_of_parts, 2} : Shape{300, 2, count_of_parts});
+      for (int64_t i = 0; i < count(want.shape); ++i) {
+        const Shape at = unravel(i, want.shape);
+        const int64_t other = at[dim == 1 ? 2 : 1];
+        want[i] = parts[static_cast<size_t>(at[static_cast<size_t>(dim)])][at[0] * 2 + other];
+      }
+      expect_close(tenon::stack(xs, dim), want, 0, "stack");
+    }
+}
+
 TEST_P(Index, ConcatRollAndParts) {
   const DType dtype = GetParam();
   const auto all = layouts(dtype, 91, 0, 9);
