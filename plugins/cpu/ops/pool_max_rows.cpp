@@ -1,4 +1,5 @@
-// max_pool over rows of f32: all outputs of a row at once, one tap after the other.
+// max_pool over rows of f32: as many outputs of a row at once as a vector holds.
+#include <algorithm>
 #include <limits>
 
 #include "ops/pool.hpp"
@@ -12,73 +13,91 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One tap of outputs whose inputs lie `Stride` apart; columns where the tap falls outside are left
-// alone. `best` and `best_at` are readable and writable a vector beyond n; `room` elements of the
-// input are readable.
-template <int Stride>
-void tap_row(const float* line, int64_t room, int32_t at, int64_t n, float* best,
-             int32_t* best_at) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t o = 0;
-  for (; o < n && Stride * (o + lanes) <= room; o += lanes) {
-    auto value = hn::Zero(d);
-    if constexpr (Stride == 1) {
-      value = hn::LoadU(d, line + o);
-    } else {
-      auto odd = value;
-      hn::LoadInterleaved2(d, line + 2 * o, value, odd);
+// The maxima of a row of outputs: those of the rows [begin, end) of a plane, in windows of `kernel` columns.
+struct OutputRow {
+  const float* x;
+  int64_t room;  // elements that are readable from x on
+  int64_t width, begin, end, kernel, stride, shift;
+  float* values;
+  int64_t* indices;
+};
+
+// Output o, whose window is clipped or lies at the end of what is readable.
+void one_output(const OutputRow& row, int64_t o, const Window& columns) {
+  float best = -std::numeric_limits<float>::infinity();
+  int64_t best_at = row.begin * row.width + columns.begin;
+  for (int64_t y = row.begin; y < row.end; ++y)
+    for (int64_t i = columns.begin; i < columns.end; ++i) {
+      const float value = row.x[y * row.width + i];
+      if (value > best || value != value) best = value, best_at = y * row.width + i;
     }
-    const auto old = hn::LoadU(d, best + o);
-    auto wins = hn::Or(hn::Gt(value, old), hn::IsNaN(value));
-    if (o + lanes > n) wins = hn::And(wins, hn::FirstN(d, static_cast<size_t>(n - o)));
-    const auto index = hn::Iota(di, at + static_cast<int32_t>(o) * Stride);
-    const auto places = Stride == 1 ? index : hn::Add(index, hn::Iota(di, 0));
-    hn::StoreU(hn::IfThenElse(wins, value, old), d, best + o);
-    hn::StoreU(hn::IfThenElse(hn::RebindMask(di, wins), places, hn::LoadU(di, best_at + o)), di,
-               best_at + o);
-  }
-  for (; o < n; ++o) {
-    const float value = line[o * Stride];
-    if (value > best[o] || value != value)
-      best[o] = value, best_at[o] = at + static_cast<int32_t>(o) * Stride;
-  }
+  row.values[o] = best;
+  row.indices[o] = best_at;
 }
 
-void widen_row(const int32_t* from, int64_t n, int64_t* to) {
-  for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+// Outputs from `first` on whose windows are whole, up to `last`; vector by vector, in registers over all taps. Returns where
+// it ended, as vectors would read what is not there.
+template <int Stride, class D>
+int64_t whole_outputs(D d, const OutputRow& row, int64_t first, int64_t last) {
+  const hn::RebindToSigned<D> di;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN float maxima[hn::MaxLanes(d)];
+  HWY_ALIGN int32_t places[hn::MaxLanes(d)];
+  const auto index = hn::Iota(di, 0);
+  const auto steps = Stride == 1 ? index : hn::Add(index, index);
+  int64_t o = first;
+  for (; o < last; o += lanes) {
+    const int64_t left = o * Stride - row.shift, n = std::min(lanes, last - o);
+    if ((row.end - 1) * row.width + left + row.kernel - 1 + Stride * lanes > row.room) break;
+    auto best = hn::Set(d, -std::numeric_limits<float>::infinity());
+    auto best_at = hn::Add(steps, hn::Set(di, static_cast<int32_t>(row.begin * row.width + left)));
+    for (int64_t y = row.begin; y < row.end; ++y)
+      for (int64_t at = y * row.width + left; at < y * row.width + left + row.kernel; ++at) {
+        auto value = best, odd = best;
+        if constexpr (Stride == 1)
+          value = hn::LoadU(d, row.x + at);
+        else
+          hn::LoadInterleaved2(d, row.x + at, value, odd);
+        const auto wins = hn::Or(hn::Gt(value, best), hn::IsNaN(value));
+        best = hn::IfThenElse(wins, value, best);
+        best_at = hn::IfThenElse(hn::RebindMask(di, wins),
+                                 hn::Add(steps, hn::Set(di, static_cast<int32_t>(at))), best_at);
+      }
+    hn::Store(best, d, maxima);
+    hn::Store(best_at, di, places);
+    std::copy_n(maxima, n, row.values + o);
+    std::copy_n(places, n, row.indices + o);
+  }
+  return std::min(o, last);
+}
+
+// By vectors no longer than narrow rows need.
+int64_t whole_outputs(const OutputRow& row, int64_t first, int64_t last) {
+  const auto with = [&](auto d) {
+    return row.stride == 1 ? whole_outputs<1>(d, row, first, last)
+                           : whole_outputs<2>(d, row, first, last);
+  };
+  if (last - first <= 4) return with(hn::CappedTag<float, 4>());
+  if (last - first <= 8) return with(hn::CappedTag<float, 8>());
+  return with(hn::ScalableTag<float>());
 }
 
 void max_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x, int64_t room,
               float* values, int64_t* indices) {
+  const std::vector<Window>& columns = pool.windows[2];
   const int64_t width = pool.in[2], out = pool.out[2];
-  const int64_t kernel = pool.windows[2][static_cast<size_t>(out / 2)].end -
-                         pool.windows[2][static_cast<size_t>(out / 2)].begin;
-  std::vector<float> best(static_cast<size_t>(out) + hn::MaxLanes(hn::ScalableTag<float>()));
-  std::vector<int32_t> best_at(best.size());
+  const Window& middle = columns[static_cast<size_t>(out / 2)];
+  const int64_t kernel = middle.end - middle.begin;
+  // Outputs whose windows lie inside the row: 0 ≤ o·stride - shift ≤ width - kernel.
+  const int64_t first = std::min(out, (shift + stride - 1) / stride);
+  const int64_t last =
+      std::clamp((width - kernel + shift + stride) / stride, first, out);  // of positive numbers
   for (const Window& rows : pool.windows[1]) {
-    for (int64_t o = 0; o < out; ++o) {
-      best[static_cast<size_t>(o)] = -std::numeric_limits<float>::infinity();
-      best_at[static_cast<size_t>(o)] =
-          static_cast<int32_t>(rows.begin * width + pool.windows[2][static_cast<size_t>(o)].begin);
-    }
-    for (int64_t y = rows.begin; y < rows.end; ++y)
-      for (int64_t k = 0; k < kernel; ++k) {
-        // Outputs whose tap k lies inside the row: 0 ≤ o·stride + k - shift < width.
-        const int64_t first = k >= shift ? 0 : (shift - k + stride - 1) / stride;
-        const int64_t last = std::min(out, (width - k + shift + stride - 1) / stride);
-        if (first >= last) continue;
-        const int64_t at = y * width + first * stride + k - shift;
-        if (stride == 1)
-          tap_row<1>(x + at, room - at, static_cast<int32_t>(at), last - first, best.data() + first,
-                     best_at.data() + first);
-        else
-          tap_row<2>(x + at, room - at, static_cast<int32_t>(at), last - first, best.data() + first,
-                     best_at.data() + first);
-      }
-    std::copy_n(best.data(), out, values);
-    widen_row(best_at.data(), out, indices);
+    const OutputRow row{x,      room,   width, rows.begin, rows.end,
+                        kernel, stride, shift, values,     indices};
+    for (int64_t o = 0; o < first; ++o) one_output(row, o, columns[static_cast<size_t>(o)]);
+    for (int64_t o = whole_outputs(row, first, last); o < out; ++o)
+      one_output(row, o, columns[static_cast<size_t>(o)]);
     values += out;
     indices += out;
   }
