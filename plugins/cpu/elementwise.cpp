@@ -171,6 +171,30 @@ void run_narrow(const Elementwise& self, const void* params, const tn_loop& loop
   });
 }
 
+// Caches foresee the lines of a row, not where the next one begins: with gaps between rows, their beginnings are asked for ahead.
+template <size_t K>
+struct RowsAhead {
+  static constexpr int64_t kLine = 64, kMostLines = 8, kDistance = 2048, kLarge = 1 << 18;  // bytes
+  std::array<int64_t, K> distance{}, lines{};
+
+  RowsAhead(const tn_loop& loop, const Operands<K>& operands) {
+    if (loop.ndim < 2) return;
+    const uint32_t last = loop.ndim - 1;
+    for (size_t k = 0; k < K; ++k) {
+      const int64_t row = loop.shape[last] * operands.size[k],
+                    step = loop.strides[k][last - 1] * operands.size[k];
+      if (loop.strides[k][last] != 1 || step == row || step == 0 || row < 2 * kLine) continue;
+      if (row * loop.shape[last - 1] < kLarge) continue;
+      distance[k] = step * std::max<int64_t>(1, kDistance / row);
+      lines[k] = std::min(kMostLines, row / kLine);
+    }
+  }
+  void prefetch(const std::array<char*, K>& data) const {
+    for (size_t k = 0; k < K; ++k)
+      for (int64_t i = 0; i < lines[k]; ++i) __builtin_prefetch(data[k] + distance[k] + i * kLine);
+  }
+};
+
 template <class Path, size_t K>
 void run_loop(const Elementwise& self, const void* params, const tn_call& call) {
   const Operands<K> operands = operands_of<K>(call);
@@ -180,8 +204,10 @@ void run_loop(const Elementwise& self, const void* params, const tn_call& call) 
   const int beside = beside_narrow(*call.loop);
   if (beside >= 0)
     return run_narrow<Path, K>(self, params, *call.loop, operands, static_cast<uint32_t>(beside));
+  const RowsAhead<K> ahead(*call.loop, operands);
   for_each_row<K>(*call.loop, operands, self.grain,
                   [&](int64_t n, const auto& data, const auto& step) {
+                    ahead.prefetch(data);
                     row<Path, K>(self, params, n, data, step);
                   });
 }
