@@ -137,7 +137,7 @@ TEST(Dataset, SubsetsAndErrors) {
   DataLoader loader(some, {.batch_size = 3});
   EXPECT_EQ(labels(loader), (std::vector<int64_t>{9, 0, 4}));
   EXPECT_EQ(some.get(0)[1].item<int>(), 9);
-  EXPECT_NE(error_of([&] { Subset(dataset, {10}); }).find("10 of 10"), std::string::npos);
+  EXPECT_NE(error_of([&] { Subset(dataset, {10}); }).find("no example 10"), std::string::npos);
   EXPECT_NE(error_of([&] { dataset.get(-1); }), "");
   EXPECT_NE(error_of([&] { some.get(3); }), "");
   EXPECT_NE(error_of([&] { TensorDataset({tensor({1.f}), tensor({1.f, 2.f})}); }), "");

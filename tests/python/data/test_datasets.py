@@ -28,7 +28,7 @@ def test_tensor_dataset():
         data.TensorDataset(tenon.ones(2), tenon.ones(3))
     with pytest.raises(TypeError, match='asarray'):
         data.TensorDataset(np.ones(2))
-    with pytest.raises(ValueError, match='no tensors'):
+    with pytest.raises(ValueError, match='at least one tensor'):
         data.TensorDataset()
 
 

@@ -271,7 +271,7 @@ def test_init():
     assert nn.init.calculate_gain('relu') == math.sqrt(2)
     with pytest.raises(ValueError, match='rank 1'):
         nn.init.xavier_normal_(tenon.zeros(3))
-    with pytest.raises(ValueError, match='no gain'):
+    with pytest.raises(ValueError, match='unknown nonlinearity'):
         nn.init.calculate_gain('unknown')
     with pytest.raises(ValueError, match='must be "fan_in" or "fan_out"'):
         nn.init.kaiming_normal_(x, mode='both')

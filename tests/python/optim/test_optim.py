@@ -166,7 +166,7 @@ def test_state_continues_where_it_was_saved():
     for change, message in (({'more': tenon.ones(1)}, 'does not know'), ({'state.0.exp_avg': tenon.ones(7)}, r'shape \(7,\)')):
         with pytest.raises(ValueError, match=message):
             second.load_state_dict({**saved, **change})
-    for key, message in (('group.0.lr', 'lacks "group.0.lr"'), ('state.0.exp_avg', 'is missing')):
+    for key, message in (('group.0.lr', 'has no "group.0.lr"'), ('state.0.exp_avg', 'is missing')):
         with pytest.raises(ValueError, match=message):
             second.load_state_dict({k: x for k, x in saved.items() if k != key})
 
@@ -193,7 +193,7 @@ def test_errors():
     w = nn.Parameter(tenon.ones(1))
     for params, error, message in (([], ValueError, 'no parameters'), (w, TypeError, 'not one Tensor'), ([3], TypeError, 'Tensor'),
                                    ([w, w], ValueError, 'twice'), ([w * 2], ValueError, 'not a leaf: mul'),
-                                   ([{'lr': 1}], TypeError, '"params"'), ([{'params': []}], ValueError, 'without'),
+                                   ([{'lr': 1}], TypeError, '"params"'), ([{'params': []}], ValueError, 'has no parameters'),
                                    ([{'params': [w], 'speed': 1}], TypeError, "'speed'"),
                                    (nn.Linear(2, 2), TypeError, r'not Linear: give model.parameters\(\)'), (3, TypeError, 'not int'),
                                    ([{'params': nn.Linear(2, 2)}], TypeError, r'give model.parameters'),
@@ -295,7 +295,7 @@ def test_schedule_state():
     schedule.step()
     schedule.load_state_dict(state)
     assert schedule.get_last_lr() == [0.5]
-    with pytest.raises(ValueError, match='lacks "base_lrs.0"'):
+    with pytest.raises(ValueError, match='has no "base_lrs.0"'):
         schedule.load_state_dict({})
     for bad in (lambda: optim.StepLR(optimizer, 0), lambda: optim.OneCycleLR(optimizer, 1.0, 1),
                 lambda: optim.CosineAnnealingLR(optimizer, 0), lambda: optim.ReduceLROnPlateau(optimizer, mode='best')):
