@@ -426,7 +426,8 @@ def _place_in(traceback):
 def load(path, device=None):
     """Loads a program that `Program.save` wrote. A file can run nothing but ops.
 
-    The program takes tensors in the order of the trace and returns a tensor or a tuple.
+    The program takes tensors in the order of the trace and returns a tensor or a tuple. It reads large weights of convolutions from the
+    file when it needs them: the file may be replaced or removed meanwhile, but not changed in place.
     """
     return Program(_core._load_program(present(path), device))
 

@@ -1,10 +1,12 @@
 #include "file/file.hpp"
 
+#include <bit>
 #include <map>
 
 #include "file/json.hpp"
+#include "file/mapped.hpp"
 #include "ir/control.hpp"
-#include "tenon/io.hpp"
+#include "tenon/creation.hpp"
 
 namespace tenon::graph {
 namespace {
@@ -65,18 +67,92 @@ void save(const Graph& graph, const std::string& path) {
   io::detail::save(path, tensors, {{"format", kGraph}}, "graph.save");
 }
 
+namespace {
+
+constexpr uint64_t kLeastMapped = 1 << 16;  // bytes
+
+// The tensors of a file. Large ones stay in it.
+struct Contents {
+  struct InFile {
+    io::detail::Entry entry;
+    Tensor own;  // a copy outside of the file, if anything needs one
+  };
+  std::shared_ptr<const MappedFile> file;
+  uint64_t base = 0;  // where the elements begin
+  io::TensorMap tensors = {};
+  std::map<const tn_tensor*, InFile> in_file = {};
+
+  Tensor read(const io::detail::Entry& entry) const {
+    return io::detail::read_tensor(*file, entry, base, {});
+  }
+};
+
+Contents contents_of(const std::shared_ptr<const MappedFile>& file) {
+  const io::detail::Header header = io::detail::read_header(*file);
+  Contents made{file, header.base};
+  for (const io::detail::Entry& entry : header.entries) {
+    unsigned char* const data = file->at(header.base + entry.begin);
+    const bool stays = std::endian::native == std::endian::little && entry.dtype != DType::Bool &&
+                       entry.end - entry.begin >= kLeastMapped && entry.name != kGraph &&
+                       reinterpret_cast<uintptr_t>(data) % size_of(entry.dtype) == 0;
+    const Tensor tensor =
+        stays ? from_blob(data, entry.dtype, entry.shape, {}, [file] {}) : made.read(entry);
+    if (stays) made.in_file.emplace(tensor.get(), Contents::InFile{entry, {}});
+    made.tensors.emplace(entry.name, tensor);
+  }
+  return made;
+}
+
+// By buffer, whether it is nothing but the weight of convolutions. Their kernels keep copies, so the file need not lie in memory, too.
+std::vector<bool> convolved(const Graph& graph) {
+  std::vector<bool> only(graph.buffers.size(), true), any(graph.buffers.size());
+  std::vector<uint32_t> touched;
+  for (const Node& node : graph.nodes) {
+    const bool convolves = node.op != nullptr && node.name() == "conv";
+    touched.clear();
+    reads(node, touched);
+    writes(node, touched);
+    for (const uint32_t b : touched) convolves ? any[b] = true : only[b] = false;
+  }
+  for (const View& result : graph.results) only[result.buffer] = false;
+  for (size_t b = 0; b < only.size(); ++b) only[b] = only[b] && any[b];
+  return only;
+}
+
+// Reads what does not stay in the file.
+void read_others(Graph& graph, Contents& contents) {
+  const std::vector<bool> stays = convolved(graph);
+  for (size_t b = 0; b < stays.size(); ++b) {
+    Buffer& buffer = graph.buffers[b];
+    if (stays[b] && buffer.role == Role::Constant) continue;
+    const auto found = contents.in_file.find(buffer.constant.get());
+    if (!buffer.constant.defined() || found == contents.in_file.end()) continue;
+    auto& [entry, own] = found->second;
+    if (!own.defined()) own = contents.read(entry);
+    buffer.constant = own;
+  }
+  for (Node& node : graph.nodes)
+    if (node.control != nullptr)
+      for (Graph& body : node.control->bodies) read_others(body, contents);
+}
+
+}  // namespace
+
 Graph load(const std::string& path) {
-  io::SafeTensors file = io::load_safetensors(path);
-  const auto found = file.tensors.find(kGraph);
-  if (found == file.tensors.end() || found->second.dtype() != DType::U8)
-    throw Error(TN_DATA_LOSS, "[graph.load] " + path +
-                                  " holds weights, but no graph: tenon.io.load reads such files");
-  std::string text(static_cast<size_t>(found->second.numel()), '\0');
-  found->second.to_host(text.data(), text.size());
-  Graph graph = from_json(text, file.tensors, "[graph.load] " + path);
-  for (Buffer& buffer : graph.buffers)  // runs write to memory of their own, not to the file's
-    if (buffer.role == Role::State) buffer.constant = buffer.constant.clone();
-  return graph;
+  return io::detail::with_memory_errors("[graph.load] " + path, [&] {
+    Contents contents = contents_of(std::make_shared<const MappedFile>(path, "graph.load"));
+    const auto found = contents.tensors.find(kGraph);
+    if (found == contents.tensors.end() || found->second.dtype() != DType::U8)
+      throw Error(TN_DATA_LOSS, "[graph.load] " + path +
+                                    " holds weights, but no graph: tenon.io.load reads such files");
+    std::string text(static_cast<size_t>(found->second.numel()), '\0');
+    found->second.to_host(text.data(), text.size());
+    Graph graph = from_json(text, contents.tensors, "[graph.load] " + path);
+    read_others(graph, contents);
+    for (Buffer& buffer : graph.buffers)  // runs write to memory of their own, not to the file's
+      if (buffer.role == Role::State) buffer.constant = buffer.constant.clone();
+    return graph;
+  });
 }
 
 }  // namespace tenon::graph

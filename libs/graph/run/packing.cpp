@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "file/mapped.hpp"
 #include "fuse/fused.hpp"
 
 namespace tenon::graph {
@@ -59,6 +60,12 @@ void Packing::pack() {
     const Operands operands(*graph_, *node);
     const tn_graph& backend = *node->fused->backend;
     detail::check(backend.pack(backend.self, node->kernel, operands.pointers.data()));
+    for (size_t k = 0; k < node->args.size(); ++k)
+      if ((node->fused->constants >> (node->results.size() + k) & 1) != 0) {
+        const uint32_t buffer = std::get<View>(node->args[k]).buffer;
+        const Tensor& weight = graph_->buffers[buffer].constant;
+        drop_pages(tn_tensor_view(weight.get())->data, weight.nbytes());
+      }
   }
   packed_.store(now, std::memory_order_release);
 }

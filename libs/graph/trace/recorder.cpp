@@ -27,10 +27,12 @@ std::string plugin_path() {
 }
 
 const tn_trace_table& load() {
-  detail::check(
-      tn_plugins_discover());  // first, because its kernels are for the ops known when it starts
-  detail::check(tn_plugin_load(detail::to_str(plugin_path())));
+  // First all plugins that bring ops, because its kernels are for the ops known when it starts. Those that bring only devices, whose
+  // drivers take long to load, are not needed; asking for an interface opens the others.
   const void* table = nullptr;
+  tn_status_release(tn_plugin_interface(detail::to_str(TN_TRACE_ID), detail::to_str(TN_TRACE_NAME),
+                                        TN_TRACE_REVISION, &table));
+  detail::check(tn_plugin_load(detail::to_str(plugin_path())));
   detail::check(tn_plugin_interface(detail::to_str(TN_TRACE_ID), detail::to_str(TN_TRACE_NAME),
                                     TN_TRACE_REVISION, &table));
   return *static_cast<const tn_trace_table*>(table);

@@ -1,7 +1,10 @@
 """Functions recorded as graphs: the same bits as eager calls, refusals that say what to do, files that can do no harm."""
 import collections
 import json
+import pathlib
 import random
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -304,6 +307,52 @@ class TestCompile:
     def test_wrong_arguments(self):
         with pytest.raises(TypeError, match='needs a function or a module, not int'):
             tenon.compile(3)
+
+
+class TestMemory:
+    @staticmethod
+    def resident(path):
+        """Bytes of a mapped file that lie in memory; None if it is not mapped."""
+        found, there = None, False
+        for line in pathlib.Path('/proc/self/smaps').read_text().splitlines():
+            if not line.split()[0].endswith(':'):
+                there = str(path) in line
+            elif there and line.startswith('Rss:'):
+                found = (found or 0) + int(line.split()[1]) * 1024
+        return found
+
+    def test_weights_of_convolutions_stay_in_the_file(self, tmp_path):
+        tenon.manual_seed(0)
+        net = nn.Sequential(nn.Conv2d(64, 256, 3), nn.ReLU(), nn.Conv2d(256, 128, 3), nn.Flatten(), nn.Linear(2048, 64)).eval()
+        x = tenon.randn(2, 64, 8, 8)
+        program = tenon.graph.trace(net, x, dynamic={0: {0: 'batch'}})
+        program.save(tmp_path / 'net')
+        loaded = tenon.graph.load(tmp_path / 'net')
+        with tenon.no_grad():
+            for count in (2, 1, 5):
+                given = tenon.randn(count, 64, 8, 8)
+                assert (loaded(given) == program(given)).all()
+            if 'conv+relu' in tenon.graph.trace(net, x)._program.text(True):  # kernels keep copies of them
+                assert self.resident(tmp_path / 'net') < 200_000
+            loaded.save(tmp_path / 'net')  # in place of the file that it reads
+            loaded.exact = True
+            assert (loaded(x) == net(x)).all()
+            again = tenon.graph.load(tmp_path / 'net')
+            again.exact = True
+            assert (again(x) == net(x)).all()
+        del loaded, again, program
+        assert self.resident(tmp_path / 'net') is None
+
+    def test_a_program_opens_no_driver(self):
+        code = """if True:
+            import tenon
+            program = tenon.graph.trace(lambda x: x.sum(0) + 1, tenon.zeros(3, 2))
+            program(tenon.ones(3, 2))
+            maps = open('/proc/self/maps').read()
+            assert 'tenon_trace' in maps and not any(f'tenon_{name}.so' in maps for name in ('cuda', 'rocm', 'vulkan')), maps
+            print([device.type for device in tenon.devices()][0])"""
+        done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, 'cpu\n'), done.stderr
 
 
 class TestFiles:

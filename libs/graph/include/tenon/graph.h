@@ -160,7 +160,8 @@ TN_API tn_status* tn_program_run(tn_program* program, tn_tensor* const* inputs, 
                                  tn_tensor** results, uint32_t nresults);
 /* Writes program and weights as a safetensors file, which is replaced as a whole or not at all. Errors: TN_IO. [thread-safe] */
 TN_API tn_status* tn_program_save(const tn_program* program, tn_str path);
-/* Reads such a file. It can only call ops of the table. `device`: NULL for the host.
+/* Reads such a file. It can only call ops of the table. `device`: NULL for the host. Large weights of convolutions stay in the file, which
+   may be replaced or removed, but not changed in place, as long as the program lives.
    Errors: TN_NOT_FOUND: the file, or an op that no plugin here has; TN_DATA_LOSS with the place. [thread-safe] */
 TN_API tn_status* tn_program_load(tn_str path, tn_device* device, tn_program** out);
 /* Errors: NULL arguments. [thread-safe] */
