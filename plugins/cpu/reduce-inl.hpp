@@ -291,14 +291,21 @@ struct Reduction {
     const bool run = source.direct && plan.nreduced == 1 && plan.step[0] == 1 && plan.count > 0 &&
                      plan.count <= kChunk;
     const auto work = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
+      const int64_t width = plan.nkept == 0 ? 1 : plan.kept_shape[plan.nkept - 1];
+      const int64_t x_step = plan.nkept == 0 ? 0 : plan.kept_step[plan.nkept - 1];
+      const int64_t out_step = plan.nkept == 0 ? 0 : plan.out_step[plan.nkept - 1];
+      for (int64_t i = begin; i < end;) {
         int64_t from, to;
         plan.locate(i, from, to);
-        const char* const x = plan.x + from * source.size;
-        if (run)
-          put(r, plan.out, to, r.run(reinterpret_cast<const Elem*>(x), plan.count, 0), plan.count);
-        else
-          put(r, plan.out, to, plan.count == 0 ? r.start() : one(x), plan.count);
+        const int64_t line = std::min(end, i + width - i % width);
+        for (; i < line; ++i, from += x_step, to += out_step) {
+          const char* const x = plan.x + from * source.size;
+          if (run)
+            put(r, plan.out, to, r.run(reinterpret_cast<const Elem*>(x), plan.count, 0),
+                plan.count);
+          else
+            put(r, plan.out, to, plan.count == 0 ? r.start() : one(x), plan.count);
+        }
       }
     };
     const bool spread = plan.kept >= 2 * max_threads() || plan.count <= kPiece;
