@@ -74,28 +74,41 @@ struct Half {
 using F16Path = Half<&HalfConversions::from_f16, &HalfConversions::to_f16>;
 using BF16Path = Half<&HalfConversions::from_bf16, &HalfConversions::to_bf16>;
 
+// How the rows of a loop lie, all alike.
+struct Lie {
+  uint32_t ones = 0;   // inputs that are one value for a row, if there is a function for them
+  bool direct = true;  // the others and the output are contiguous
+};
+template <class Path, size_t K>
+Lie lie_of(const Elementwise& self, const std::array<int64_t, K>& step) {
+  Lie lie;
+  lie.direct = step[0] == Path::size_in_memory(self.out_size);
+  for (size_t k = 0; k < K - 1; ++k) {
+    if (step[k + 1] == 0)
+      lie.ones |= 1u << k;
+    else
+      lie.direct &= step[k + 1] == Path::size_in_memory(self.in_size[k]);
+  }
+  if (lie.ones < 4 && self.fn[lie.ones] != nullptr) return lie;
+  return {0, false};
+}
+
+template <class Path, size_t K>
+void direct_row(const Elementwise& self, const void* params, uint32_t ones, int64_t n,
+                const std::array<char*, K>& data) {
+  const char* in[K - 1];
+  for (size_t k = 0; k < K - 1; ++k) in[k] = data[k + 1];
+  Path::stretch(self, params, ones, data[0], in, n);
+}
+
 // A row of any strides: what is neither contiguous nor one value is brought into
 // contiguous blocks first.
 template <class Path, size_t K>
-void row(const Elementwise& self, const void* params, int64_t n, const std::array<char*, K>& data,
-         const std::array<int64_t, K>& step) {
+void row(const Elementwise& self, const void* params, uint32_t ones, int64_t n,
+         const std::array<char*, K>& data, const std::array<int64_t, K>& step) {
   constexpr size_t kInputs = K - 1;
   const int64_t out_size = Path::size_in_memory(self.out_size);
-  uint32_t ones = 0;
-  bool direct = step[0] == out_size;
-  for (size_t k = 0; k < kInputs; ++k) {
-    if (step[k + 1] == 0)
-      ones |= 1u << k;
-    else
-      direct &= step[k + 1] == Path::size_in_memory(self.in_size[k]);
-  }
-  const bool known = ones < 4 && self.fn[ones] != nullptr;
   const char* in[kInputs];
-  if (direct && known) {
-    for (size_t k = 0; k < kInputs; ++k) in[k] = data[k + 1];
-    return Path::stretch(self, params, ones, data[0], in, n);
-  }
-  if (!known) ones = 0;
   alignas(64) char staged[K][kBlock * 16];
   for (int64_t done = 0; done < n; done += kBlock) {
     const int64_t m = std::min(kBlock, n - done);
@@ -205,10 +218,14 @@ void run_loop(const Elementwise& self, const void* params, const tn_call& call) 
   if (beside >= 0)
     return run_narrow<Path, K>(self, params, *call.loop, operands, static_cast<uint32_t>(beside));
   const RowsAhead<K> ahead(*call.loop, operands);
+  const Lie lie = lie_of<Path>(self, row_steps(*call.loop, operands));
   for_each_row<K>(*call.loop, operands, self.grain,
                   [&](int64_t n, const auto& data, const auto& step) {
                     ahead.prefetch(data);
-                    row<Path, K>(self, params, n, data, step);
+                    if (lie.direct)
+                      direct_row<Path>(self, params, lie.ones, n, data);
+                    else
+                      row<Path>(self, params, lie.ones, n, data, step);
                   });
 }
 

@@ -36,14 +36,22 @@ inline int64_t loop_count(const tn_loop& loop) {
   return n;
 }
 
+// Bytes from an element of a row to the next, by operand.
+template <size_t K>
+inline std::array<int64_t, K> row_steps(const tn_loop& loop, const Operands<K>& operands) {
+  std::array<int64_t, K> step{};
+  for (size_t k = 0; loop.ndim > 0 && k < K; ++k)
+    step[k] = loop.strides[k][loop.ndim - 1] * operands.size[k];
+  return step;
+}
+
 // row(n, data, steps) for each piece of a row in [begin, end) of the loop's flat index;
 // steps in bytes.
 template <size_t K, class Row>
 inline void walk_rows(const tn_loop& loop, const Operands<K>& operands, int64_t begin, int64_t end,
                       Row&& row) {
-  std::array<int64_t, K> step{};
+  const std::array<int64_t, K> step = row_steps(loop, operands);
   const uint32_t last = loop.ndim - 1;  // ndim > 0
-  for (size_t k = 0; k < K; ++k) step[k] = loop.strides[k][last] * operands.size[k];
   int64_t index[TN_MAX_DIMS];
   std::array<char*, K> data = operands.data;
   int64_t rest = begin;
