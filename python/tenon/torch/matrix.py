@@ -207,6 +207,7 @@ def kron(input, other, *, out=None):
     input, other = promoted(check(input), check(other))
     n = max(input.ndim, other.ndim)
     a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
+    input, other = ops['contiguous'](input), ops['contiguous'](other)  # in the order in which the result is written
     wide = (_reshape(input, [s for size in a for s in (size, 1)]) * _reshape(other, [s for size in b for s in (1, size)]))
     return into(out, _reshape(wide, [i * j for i, j in zip(a, b)]))
 
@@ -235,7 +236,18 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     many = max(x1.shape[-2], x2.shape[-2]) > 25  # as PyTorch chooses
     if p == 2 and x1.shape[-1] and (compute_mode == 'use_mm_for_euclid_dist' or many and compute_mode == 'use_mm_for_euclid_dist_if_necessary'):
         return _distances_by_products(x1, x2)
-    # (…, d, n, m): sums over d run along whole rows.
+    terms = x1.size * x2.shape[-2]
+    if terms <= _BLOCK or x1.device.type != 'cpu' or differentiated(x1, x2):
+        return _distances_by_terms(x1, x2, p)
+    rows = max(1, x1.shape[-2] * _BLOCK // terms)
+    return ops['concat']([_distances_by_terms(ops['slice'](x1, -2, at, at + rows), x2, p) for at in range(0, x1.shape[-2], rows)], -2)
+
+
+_BLOCK = 1 << 17  # differences that the cache holds
+
+
+def _distances_by_terms(x1, x2, p):
+    """Differences of the shape (…, d, n, m): sums over d run along whole rows."""
     first, second = (ops['contiguous'](ops['transpose'](x, -1, -2)) for x in (x1, x2))
     first, second = ops['unsqueeze'](first, -1), ops['unsqueeze'](second, -2)
     return ops['sum'](ops['l1_loss'](first, second, 'none'), -3) if p == 1 else distance(first - second, p, dim=-3)

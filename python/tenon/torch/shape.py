@@ -1,5 +1,6 @@
 """Views and copies in other shapes; joining and splitting."""
 import math
+import operator
 
 from .. import _core
 from .._core import ops
@@ -376,14 +377,17 @@ def unfold(input, dimension, size, step):
     if size < 0 or size > n or step <= 0:
         raise InvalidArgumentError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
     # A view of the elements in memory order, as far as that is an order of dimensions.
-    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
-    lying = _permute(x, order)
-    steps = [math.prod(lying.shape[d + 1:]) for d in range(x.ndim)]
-    at = order.index(dim)
-    windows = ops['as_strided'](lying, (*lying.shape[:at], (n - size) // step + 1, *lying.shape[at + 1:], size),
+    strides = x.strides
+    order = range(x.ndim) if all(map(operator.ge, strides, strides[1:])) else sorted(range(x.ndim), key=lambda d: -strides[d])
+    lying = x if type(order) is range else _permute(x, order)
+    sizes, at = lying.shape, order.index(dim)
+    steps = [1] * x.ndim
+    for d in range(x.ndim - 1, 0, -1):
+        steps[d - 1] = steps[d] * sizes[d]
+    windows = ops['as_strided'](lying, (*sizes[:at], (n - size) // step + 1, *sizes[at + 1:], size),
                                 (*steps[:at], steps[at] * step, *steps[at + 1:], steps[at]))
-    found = _permute(windows, (*(order.index(d) for d in range(x.ndim)), x.ndim))
-    return _reshape(found, (size,)) if not input.ndim else found
+    found = windows if lying is x else _permute(windows, (*(order.index(d) for d in range(x.ndim)), x.ndim))
+    return found if input.ndim else _reshape(found, (size,))
 
 
 def meshgrid(*tensors, indexing='ij'):

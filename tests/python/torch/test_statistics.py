@@ -74,6 +74,15 @@ def test_many_elements(torch, name):
         assert mine == pytest.approx(theirs, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize('p', [0.0, 1.0, 3.0, float('inf')])
+@pytest.mark.parametrize('shape', [(600, 8), (2, 301, 5), (3, 1, 700)])
+def test_distances_in_blocks(torch, p, shape):
+    """More differences than the cache holds, with no gradient asked for."""
+    x, y = drawn(torch, *shape), drawn(torch, *shape[:-2], 500, shape[-1]) / 2
+    found, expected = ours.cdist(ours.tensor(x.numpy()), ours.tensor(y.numpy()), p), torch.cdist(x, y, p)
+    assert found.numpy() == pytest.approx(expected.numpy(), rel=1e-10)
+
+
 def test_multinomial_of_many(torch):
     weights = ours.tensor([[0.0, 1, 3], [2, 2, 0]])
     found = ours.multinomial(weights, 200_000, replacement=True)
