@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 
 #include "pass/pass.hpp"
 #include "pass/values.hpp"
@@ -42,19 +44,24 @@ class Joiner {
       : graph_(graph), values_(graph), known_(graph.buffers.size()) {}
 
   std::optional<Graph> run() {
-    std::vector<Node> made;
-    made.reserve(graph_.nodes.size());
-    for (const Node& node : graph_.nodes) {
+    std::map<size_t, std::vector<Node>> writes;  // in place of the nodes there
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
       std::optional<Slices> found = slices_of(node);
-      const bool covers = found && found->left != kNone &&
-                          found->length == node.results[0].shape[found->dim] &&
-                          write_slices(node, *found, made);
-      if (!covers) made.push_back(node);
+      if (found && found->left != kNone && found->length == node.results[0].shape[found->dim])
+        if (auto made = slice_writes(node, *found)) writes.emplace(i, std::move(*made));
       if (found) known_[node.results[0].buffer] = found;
     }
-    if (made.size() == graph_.nodes.size()) return std::nullopt;
+    if (writes.empty()) return std::nullopt;
     Graph joined = graph_;
-    joined.nodes = std::move(made);
+    joined.nodes.clear();
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto found = writes.find(i);
+      if (found == writes.end())
+        joined.nodes.push_back(graph_.nodes[i]);
+      else
+        std::ranges::move(found->second, std::back_inserter(joined.nodes));
+    }
     drop_dead(joined);
     return joined;
   }
@@ -94,9 +101,9 @@ class Joiner {
     return is_op(maker, "full") && maker.args.size() > 1 && is_zero(maker.args[1]);
   }
 
-  // Writes each slice where it belongs in the sum's result. A slice that met zeros in a sum has no -0: hence + 0, which a kernel that makes
-  // the slice can do as well. False if slices overlap.
-  bool write_slices(const Node& node, const Slices& sum, std::vector<Node>& made) const {
+  // Nodes that write each slice where it belongs in the sum's result. A slice that met zeros in a sum has no -0: hence + 0, which a kernel
+  // that makes the slice can do as well. None if slices overlap.
+  std::optional<std::vector<Node>> slice_writes(const Node& node, const Slices& sum) const {
     std::vector<const Slices*> slices, open = {&sum};
     while (!open.empty()) {
       const Slices& one = *open.back();
@@ -111,9 +118,10 @@ class Joiner {
     std::ranges::sort(slices, {}, &Slices::start);
     int64_t end = 0;
     for (const Slices* one : slices) {
-      if (one->start != end) return false;
+      if (one->start != end) return std::nullopt;
       end += one->length;
     }
+    std::vector<Node> made;
     for (const Slices* one : slices) {
       View place = node.results[0];
       place.offset += one->start * place.strides[sum.dim];
@@ -123,7 +131,7 @@ class Joiner {
       write.results = {place};
       made.push_back(std::move(write));
     }
-    return true;
+    return made;
   }
 
   const Graph& graph_;

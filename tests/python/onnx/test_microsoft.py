@@ -179,6 +179,25 @@ def test_long_sums_of_integers_are_exact(tmp_path):
     check(tmp_path, conv, {'x': np.full((1, 100, 3, 3), 255, 'u1')}, {'w': np.full((2, 100, 3, 3), 255, 'u1'), 'xz': np.array(0, 'u1')})
 
 
+DYNAMIC = {
+    'padded': ((2, 4, 9, 8), i8(6, 4, 3, 3), {'pads': [1, 0, 2, 1]}), 'same': ((1, 4, 9, 8), i8(6, 4, 3, 3), {'auto_pad': 'SAME_UPPER', 'strides': [2, 2]}),
+    'depthwise': ((2, 4, 7, 7), i8(8, 1, 3, 3), {'group': 4, 'pads': [1] * 4}), 'unsigned': ((2, 4, 5, 5), u8(3, 4, 1, 1), {}),
+    'one': ((2, 4, 9), i8(6, 4, 3), {'pads': [1, 1]}), 'three': ((1, 2, 5, 4, 5), i8(3, 2, 2, 2, 2), {'dilations': [2, 1, 1]}),
+}
+
+
+@pytest.mark.parametrize('case', DYNAMIC)
+def test_convolutions_in_the_range_of_their_input(tmp_path, case):
+    shape, weight, attributes = DYNAMIC[case]
+    last = np.array(7, weight.dtype)
+    nodes = [helper.make_node('DynamicQuantizeLinear', ['x'], ['q', 's', 'z']), helper.make_node('ConvInteger', ['q', 'w', 'z', 'wz'], ['c'], **attributes),
+             helper.make_node('Cast', ['c'], ['real'], to=TensorProto.FLOAT), helper.make_node('Mul', ['real', 's'], ['y'])]
+    check(tmp_path, nodes, {'x': f(*shape)}, {'w': weight, 'wz': last}, results=('c', 'y'), tolerance=0)
+    linear = [nodes[0], helper.make_node('QLinearConv', ['q', 's', 'z', 'w', 'ws', 'wz', 'ys', 'yz'], ['y'], **attributes)]
+    scales = {'ws': np.array(0.01, 'f4'), 'ys': np.array(0.2, 'f4'), 'yz': np.array(120, 'u1')}
+    check(tmp_path, linear, {'x': f(*shape)}, {'w': weight, 'wz': last, **scales})
+
+
 @pytest.mark.parametrize('mask', ['', 'lengths'])
 def test_attention_of_integers(tmp_path, mask):
     weights = {'w': i8(8, 24), 'b': f(24), 'xs': np.array(0.02, 'f4'), 'ws': np.array(0.01, 'f4'), 'xz': np.array(125, 'u1'), 'wz': np.array(2, 'i1')}
