@@ -27,14 +27,29 @@ Tensor convolution_of(const Call& call, const Tensor& given, const Tensor& weigh
   return conv(x, weight, bias, windows.stride, windows.begin, windows.dilation, call.i("group", 1));
 }
 
+namespace {
+
+// Pads images (N, H, W, C) with a number that is known only in a run.
+Tensor padded_with(const Tensor& image, const Ints& pads, const Tensor& fill) {
+  const Tensor inside = zeros({1, image.shape(1), image.shape(2), 1}, image.dtype());
+  const Tensor border = pad(inside, pads, "constant", 1);
+  return pad(image, pads, "constant", 0) + border * fill.to(image.dtype()).reshape({});
+}
+
+}  // namespace
+
 Tensor window_rows(const Call& call, const Tensor& x, const std::vector<int64_t>& kernel,
-                   double fill) {
+                   size_t fill) {
   const Windows w = windows_of(call, x, kernel);
   const int64_t rows = window_count(w, 0, x.shape(2), false);
   const int64_t columns = window_count(w, 1, x.shape(3), false);
   Tensor image = x.permute({0, 2, 3, 1});
-  if (std::max({w.begin[0], w.begin[1], w.end[0], w.end[1]}) > 0)
-    image = pad(image, {0, 0, w.begin[1], w.end[1], w.begin[0], w.end[0]}, "constant", fill);
+  const Ints pads = {0, 0, w.begin[1], w.end[1], w.begin[0], w.end[0]};
+  if (std::ranges::max(pads) > 0) {
+    const bool known = !call.has(fill) || call.constant({fill});
+    image = known ? pad(image, pads, "constant", call.has(fill) ? call.number(fill) : 0)
+                  : padded_with(image, pads, call.x(fill));
+  }
   image = image.contiguous();
   const int64_t channels = image.shape(3), row = image.shape(2) * channels;
   const Tensor seen = as_strided(image, {x.shape(0), rows, columns, kernel[0], kernel[1], channels},
@@ -103,17 +118,6 @@ Tensor conv_transposed(const Call& call) {
   Ints along(static_cast<size_t>(x.ndim()), 1);
   along[1] = bias.shape(0);
   return cut + bias.reshape(along);
-}
-
-// A convolution of 8-bit integers minus their zero points: one of x, one for each output channel of the weight.
-Tensor conv_integer(const Call& call) {
-  const Tensor zero = call.maybe(3);
-  const auto weight = call.kept(call.constant({1, 3}), [&] {
-    const Tensor flat = call.x(1).reshape({call.x(1).shape(0), -1});
-    return centred(flat, zero, true).reshape(call.x(1).shape());
-  });
-  const int64_t bound = largest(call.x(0), call.maybe(2)) * largest(call.x(1), zero);
-  return integer_convolution(call, centred(call.x(0), call.maybe(2), true), *weight, bound);
 }
 
 // A causal depthwise convolution. The past may come from an earlier call.
@@ -192,7 +196,6 @@ Family conv_ops() {
       {"Conv", 1,
        [](const Call& call) { return convolution_of(call, call.x(0), call.x(1), call.maybe(2)); }},
       {"ConvTranspose", 1, conv_transposed},
-      {"ConvInteger", 10, conv_integer},
       {"CausalConvWithState", 27, causal_conv},
       {"Col2Im", 18, col_to_im},
   };

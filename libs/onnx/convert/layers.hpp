@@ -9,9 +9,10 @@ namespace tenon::onnx {
 Tensor convolution_of(const Call& call, const Tensor& x, const Tensor& weight, const Tensor& bias);
 // The same for integers, computed exactly in f32 and returned as i32. `bound`: the largest magnitude of a product of two.
 Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weight, int64_t bound);
-// What each window of x (N, C, H, W) covers, by the attributes of Conv: (N, rows, columns, kernel·C), channels last. `fill`: the padding.
+// What each window of x (N, C, H, W) covers, by the attributes of Conv: (N, rows, columns, kernel·C), channels last. `fill`: the input
+// that holds the number to pad with, 0 if it is left out.
 Tensor window_rows(const Call& call, const Tensor& x, const std::vector<int64_t>& kernel,
-                   double fill);
+                   size_t fill);
 // Conv followed by BatchNormalization with given statistics. Inputs: x, weight, bias or none, scale, bias, mean, variance.
 Tensor normalised_convolution(const Call& call);
 // Conv of integers: x, its scale and zero point; those of the weight; scale and zero point of the result; a bias.

@@ -95,8 +95,8 @@ IntegerWeight integer_weight(const Tensor& b, const Tensor& zero) {
     centred = centred - made.zero;
   }
   made.sums = centred.sum({0}).to(DType::I32);
-  const Tensor left = made.zero.defined() ? made.zero + made.shift : full({}, made.shift);
-  if (abs(left).max().item<int64_t>() == 0) made.zero = {}, made.shift = 0;
+  if (made.zero.defined() && abs(made.zero + made.shift).max().item<int64_t>() == 0)
+    made.zero = {}, made.shift = 0;
   return made;
 }
 
@@ -196,46 +196,63 @@ Tensor along(const Tensor& of, int64_t rank, int64_t at) {
   return of.reshape(sizes);
 }
 
+// Which inputs of a convolution of integers are what; x is the first. Zero points may be left out.
+struct Integers {
+  size_t x_zero, weight, weight_zero;
+};
+
 // Whether the node has windows of two dimensions and a weight that is the same in each run. The sums are then products of two matrices of
 // moderate size.
-bool by_rows(const Call& call) {
+bool by_rows(const Call& call, const Integers& at) {
   constexpr int64_t kMostBytes = int64_t{1} << 28;
-  const Tensor x = call.x(0), weight = call.x(3);
+  const Tensor x = call.x(0), weight = call.x(at.weight);
   return x.ndim() == 4 && weight.ndim() == 4 && call.i("group", 1) == 1 &&
-         call.constant({2, 3, 5}) && x.numel() * weight.shape(2) * weight.shape(3) <= kMostBytes;
+         call.constant({at.weight, at.weight_zero}) &&
+         x.numel() * weight.shape(2) * weight.shape(3) <= kMostBytes;
 }
 
 // Sums of (x - zero)·(weight - zero), (N, windows, windows, out).
-Tensor sums_by_rows(const Call& call, const Tensor& x) {
-  const Tensor given = call.x(3), zero = call.x(2);
+Tensor sums_by_rows(const Call& call, const Tensor& x, const Integers& at) {
+  const Tensor given = call.x(at.weight);
   const auto weight = call.kept(
       true,
       [&] {
         const int64_t terms = given.numel() / given.shape(0);
-        return integer_weight(given.permute({2, 3, 1, 0}).reshape({terms, -1}), call.x(5));
+        return integer_weight(given.permute({2, 3, 1, 0}).reshape({terms, -1}),
+                              call.maybe(at.weight_zero));
       },
       1);
-  const Tensor rows = window_rows(call, x, {given.shape(2), given.shape(3)}, call.number(2));
-  return integer_product(rows, zero, *weight);
+  const Tensor rows = window_rows(call, x, {given.shape(2), given.shape(3)}, at.x_zero);
+  return integer_product(rows, call.maybe(at.x_zero), *weight);
 }
 
 // The same with channels in dimension 1.
-Tensor sums_by_images(const Call& call, const Tensor& given) {
-  const Tensor w = call.x(3), zero = call.x(5);
-  const auto weight = call.kept(call.constant({3, 5}), [&] {
-    return w.to(DType::F32) - along(zero.to(DType::F32), w.ndim(), 0);
+Tensor sums_by_images(const Call& call, const Tensor& given, const Integers& at) {
+  const Tensor w = call.x(at.weight), zero = call.maybe(at.weight_zero);
+  const auto weight = call.kept(call.constant({at.weight, at.weight_zero}), [&] {
+    const Tensor wide = w.to(DType::F32);
+    return zero.defined() ? wide - along(zero.to(DType::F32), w.ndim(), 0) : wide;
   });
-  const int64_t bound = largest(call.x(0), call.x(2)) * largest(w, zero);
-  return integer_convolution(call, centred(given, call.x(2), true), *weight, bound);
+  const Tensor x_zero = call.maybe(at.x_zero);
+  const int64_t bound = largest(call.x(0), x_zero) * largest(w, zero);
+  return integer_convolution(call, centred(given, x_zero, true), *weight, bound);
+}
+
+// A convolution of 8-bit integers minus their zero points: one of x, one for each output channel of the weight.
+Tensor conv_integer(const Call& call) {
+  const Integers at{2, 1, 3};
+  return by_rows(call, at) ? moved(sums_by_rows(call, call.x(0), at), 3, 1)
+                           : sums_by_images(call, call.x(0), at);
 }
 
 }  // namespace
 
 Tensor q_linear_conv(const Call& call) {
   // In the domain com.microsoft, channels may come last.
-  const bool last = call.flag("channels_last"), rows = by_rows(call);
+  const Integers at{2, 3, 5};
+  const bool last = call.flag("channels_last"), rows = by_rows(call, at);
   const Tensor given = call.x(0), x = last ? moved(given, given.ndim() - 1, 1) : given;
-  Tensor y = rows ? sums_by_rows(call, x) : sums_by_images(call, x);
+  Tensor y = rows ? sums_by_rows(call, x, at) : sums_by_images(call, x, at);
   const int64_t channels = rows ? y.ndim() - 1 : 1;
   if (call.has(8)) y = y + along(call.x(8), y.ndim(), channels);
   const Tensor scale = call.x(1).reshape({}) * along(call.x(4), y.ndim(), channels);
@@ -251,6 +268,7 @@ Family quantize_ops() {
       {"DequantizeLinear", 1, dequantize, kMicrosoft},
       {"QLinearConv", 1, q_linear_conv, kMicrosoft},
       {"DequantizeLinear", 10, dequantize},
+      {"ConvInteger", 10, conv_integer},
       {"DynamicQuantizeLinear", 11, dynamic_quantize},
       {"MatMulInteger", 10, matmul_integer},
       {"QLinearMatMul", 10, q_linear_matmul},
