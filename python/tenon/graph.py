@@ -7,12 +7,14 @@ tensor([2., 2., 2.])
 """
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
 import os
 import pickle
 import random
 import sys
+import time
 import warnings
 from typing import NamedTuple
 
@@ -440,7 +442,8 @@ def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
     differ likewise, such as a place in a cache: `{'at': Dim('at', max=2047)}`.
 
     Where no gradients are needed, fn may write into arguments and outside tensors, in place: runs write there, too. An argument that
-    lies with gaps, or shares memory with another, is written by fn itself.
+    lies with gaps, or shares memory with another, is written by fn itself. Of such a function, sizes that are met for the first time run
+    fn itself where that is quicker, as it is while a cache grows by one token in each call: the program has to be planned for each size.
 
     fn itself runs if gradients are needed, under autocast, and if it cannot be traced, which warns once. The programs of the `limit`
     combinations used last are kept. Without fn this is a decorator. `exact` sets `Program.exact`; training steps always are exact.
@@ -507,7 +510,9 @@ class _Compiled:
         if any(hasattr(value, '__next__') for value in others):  # it can be read once
             return self._fn(*args, **kwargs)
         for _ in range(2):
-            program = self._programs.pop(key, None) or self._known_size(key, given, tensors)
+            begin, program = time.perf_counter(), self._programs.pop(key, None)
+            sized = None if program else self._known_size(key, given, tensors)
+            program = sized.program_there if sized else program
             self._fresh = 0 if program else self._fresh + any(key[1] == known[1] for known in self._programs)
             program = program or self._made(key, given, tensors)
             if program is None:
@@ -517,8 +522,14 @@ class _Compiled:
                 self._programs.pop(next(iter(self._programs)), None)  # another thread may have done it
             if not (is_grad_enabled() if self._is_step else not (is_grad_enabled() and program._differentiable)):
                 break
+            if sized and self._writes and sized.rather_as_written():
+                results = self._fn(*args, **kwargs)
+                sized.took(True, time.perf_counter() - begin)
+                return results
             try:
                 results = program._run(tuple(tensors))
+                if sized:
+                    sized.took(False, time.perf_counter() - begin)
             except _steps.Changed:  # its optimizers have: it is traced anew
                 self._forget(key)
                 continue
@@ -547,12 +558,12 @@ class _Compiled:
         return (given, kinds, key[2], fixed), shapes, declared
 
     def _known_size(self, key, given, tensors):
-        """The program for other sizes if it takes these, too."""
+        """What is known of other sizes, if there is a program and it takes these, too."""
         if not self._sized or not tensors:
             return None
         kind, shapes, _ = self._kind_of(key, given, tensors)
         known = self._sized.get(kind)
-        return known and known.ready(shapes)
+        return known if known and known.ready(shapes) else None
 
     def _of_any_size(self, key, given, tensors):
         """The program for these shapes and others, or None if this combination needs one of its own."""
@@ -649,20 +660,32 @@ class _Sized:
     """Arguments of one kind in many shapes, and the program for all of them, if there is one."""
 
     def __init__(self, shapes, declared):
-        self._declared, self._program = declared, None
+        self._declared, self.program_there = declared, None
         self._first, self._refused = shapes, False
+        self._turn, self._times = 0, {way: collections.deque(maxlen=4) for way in (False, True)}
+
+    def rather_as_written(self):
+        """Whether fn itself is quicker at sizes that are met for the first time, as it needs no plan. Both ways are tried in turn at first,
+        and now and then. They give the same: this is asked only where results are exact."""
+        self._turn += 1
+        if self._turn <= 8 or self._turn % 32 == 0:
+            return len(self._times[True]) < len(self._times[False]) or self._turn % 64 == 0
+        return min(self._times[True]) < min(self._times[False])
+
+    def took(self, as_written, seconds):
+        self._times[as_written].append(seconds)
 
     def program(self, shapes, trace_sizes):
         if self._refused:
             return None
         if self.ready(shapes) is None:
-            self._program = None
+            self.program_there = None
             self._dims, self._places = self._declared or _differing(self._first, shapes, getattr(self, '_places', None))
             if not self._dims:
                 return None
             try:
-                self._program = trace_sizes(self._dims, self._places)
-                self._ranges = self._program._program.dims
+                self.program_there = trace_sizes(self._dims, self._places)
+                self._ranges = self.program_there._program.dims
             except Exception:  # each combination is then traced on its own, or fn reports the error
                 self._refused = True
                 return None
@@ -670,7 +693,7 @@ class _Sized:
 
     def ready(self, shapes):
         """The program if there is one and it takes these."""
-        if self._program is None:
+        if self.program_there is None:
             return None
         sizes = {}
         for shape, first, places in zip(shapes, self._first, self._places):
@@ -683,7 +706,7 @@ class _Sized:
                     return None
         fits = all(least <= size and (most is None or size <= most) and size % multiple == 0
                    for size, (_, least, most, multiple) in ((size, self._ranges[i]) for i, size in sizes.items()))
-        return self._program if fits else None
+        return self.program_there if fits else None
 
 
 def _differing(first, shapes, before):

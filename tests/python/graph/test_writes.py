@@ -192,6 +192,16 @@ class TestGrowingCaches:
         run = both(start, [lambda fn, of, at=at: fn(rows(1), of[0], at) for at in range(40)], dynamic={'at': tenon.graph.Dim('at', max=39)})
         assert len({id(program) for program in run._programs.values()}) == 2  # the first, at 0, has its own
 
+    def test_sizes_that_are_met_again_run_the_program(self):
+        run, calls, cache = tenon.compile(put, dynamic={'at': tenon.graph.Dim('at', max=39)}), [], tenon.zeros(40, 3)
+        with tenon.no_grad():
+            for at in range(40):
+                run(rows(1), cache, at)
+            run._fn = lambda *args: calls.append(args) or put(*args)
+            for at in range(40):
+                run(rows(1), cache, at)
+        assert calls == []
+
     def test_by_name_and_with_rows(self):
         calls = [lambda fn, of, n=n, at=at: fn(rows(n), of[0], at=at) for at, n in ((0, 7), (7, 1), (8, 1), (9, 4), (13, 2), (15, 1), (16, 1), (17, 9))]
         both(start, calls, dynamic={'at': tenon.graph.Dim('at', max=30), 'x': {0: tenon.graph.Dim('n', max=9)}})
