@@ -63,12 +63,8 @@ void check_indices(const char* op, const tn_view& index, int64_t dim, int64_t si
 }
 
 void start_as(const tn_view& x, const tn_view& out) {
-  const int64_t bytes = numel(out) * size_of(out.dtype);
-  if (x.data == out.data || bytes == 0) return;
-  parallel_for(bytes, kGrainCopy * 4, [&](int64_t begin, int64_t end) {
-    std::memcpy(data_of<char>(out) + begin, data_of<char>(x) + begin,
-                static_cast<size_t>(end - begin));
-  });
+  if (x.data != out.data)
+    copy_bytes(data_of<char>(out), data_of<const char>(x), numel(out) * size_of(out.dtype));
 }
 
 ByRange::ByRange(const int64_t* at, int64_t count, int64_t rows, int64_t most) {

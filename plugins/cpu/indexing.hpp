@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,14 @@ inline bool in_range(const int64_t* index, int64_t n, int64_t step, uint64_t shi
 }
 
 inline int64_t wrapped(int64_t index, int64_t size) { return index < 0 ? index + size : index; }
+
+// memcpy, by all threads where it is long.
+inline void copy_bytes(char* to, const char* from, int64_t bytes) {
+  const auto copy = [=](int64_t begin, int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+  };
+  parallel_for(bytes, kGrainCopy * 4, copy);
+}
 
 // The output starts as x, unless it is x (a call in place). Both are contiguous.
 void start_as(const tn_view& x, const tn_view& out);

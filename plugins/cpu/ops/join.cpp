@@ -62,19 +62,11 @@ void weave(std::span<const Part> parts, int64_t outer, int64_t stretch) {
 
 // Stretch by stretch, so that the result is written in order.
 void interleave(std::span<const Part> parts, int64_t outer, int64_t stretch) {
-  if (outer == 1) {
-    for (const Part& part : parts)
-      parallel_for(part.bytes, 4 * kGrainCopy, [&](int64_t begin, int64_t end) {
-        std::memcpy(part.to + begin, part.from + begin, static_cast<size_t>(end - begin));
-      });
-    return;
-  }
   parallel_for(outer, std::max<int64_t>(1, 4 * kGrainCopy / stretch),
                [=](int64_t begin, int64_t end) {
                  for (int64_t o = begin; o < end; ++o)
                    for (const Part& part : parts)
-                     std::memcpy(part.to + o * stretch, part.from + o * part.bytes,
-                                 static_cast<size_t>(part.bytes));
+                     copy_bytes(part.to + o * stretch, part.from + o * part.bytes, part.bytes);
                });
 }
 
@@ -139,8 +131,8 @@ void roll_dims(const tn_view& x, char* to, const int64_t* shifts, const int64_t*
       int64_t rest = o, source = 0, step = 1;
       for (uint32_t d = last; d-- > 0; rest /= shape[d], step *= shape[d])
         source += (rest % shape[d] + shape[d] - shifts[d]) % shape[d] * step;
-      std::memcpy(to + o * row + head, from + source * row, static_cast<size_t>(row - head));
-      std::memcpy(to + o * row, from + source * row + (row - head), static_cast<size_t>(head));
+      copy_bytes(to + o * row + head, from + source * row, row - head);
+      copy_bytes(to + o * row, from + source * row + (row - head), head);
     }
   });
 }
