@@ -20,7 +20,7 @@ from device import cell
 from examples_rows import ROWS, example
 from models import forget_peak, memory, resident
 from python_overhead import describe
-from sections import begin, command_line, run_report
+from sections import begin, command_line, rest, run_report
 from sides import Tenon, Torch, sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'examples.md'
@@ -80,7 +80,7 @@ def captured(side, row, train):
 
 
 def seconds(work, count, clock):
-    time.sleep(0.01)  # threads of the library before look for work for some milliseconds
+    rest()
     work()
     start = clock()
     for _ in range(count):

@@ -16,7 +16,7 @@ import models
 import numpy as np
 from device import cell
 from python_overhead import describe
-from sections import begin, command_line, run_report
+from sections import begin, command_line, rest, run_report
 from sides import sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'graphs.md'
@@ -155,7 +155,7 @@ def measure(row, rounds, found):
     times = [[] for _ in callables]
     for _ in range(rounds):
         for fn, own in zip(callables, times):
-            time.sleep(0.01)  # threads of the library before look for work for some milliseconds
+            rest()
             own.append(seconds(fn, count))
     return times, program._program.facts
 

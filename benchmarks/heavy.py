@@ -15,7 +15,7 @@ import time
 import numpy as np
 from device import cell
 from python_overhead import describe
-from sections import begin, command_line, run_report
+from sections import begin, command_line, rest, run_report
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'heavy.md'
 INTRODUCTION = """# Functions whose time is felt
@@ -164,7 +164,7 @@ def measure(make, rounds, libraries):
     times = [[], []]
     for _ in range(rounds):
         for fn, own in zip(calls, times):
-            time.sleep(0.01)  # threads of the library before look for work for some milliseconds
+            rest()
             own.append(seconds(fn, count))
     return times
 

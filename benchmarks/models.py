@@ -21,7 +21,7 @@ import numpy as np
 from device import cell
 from peaks import Peaks
 from python_overhead import describe
-from sections import begin, command_line, run_report
+from sections import begin, command_line, rest, run_report
 from sides import Compiled, Tenon, Torch, sides
 from transformer import transformer
 
@@ -236,7 +236,7 @@ class Work:
 
 
 def seconds(work):
-    time.sleep(0.01)  # OpenMP's threads keep looking for work for some milliseconds after the other library's step
+    rest()
     work()  # brings the caches back
     start = time.perf_counter()
     work()

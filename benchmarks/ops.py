@@ -2,7 +2,7 @@
 """Every op that both libraries name, on the CPU beside PyTorch's: three sizes, two layouts, one process, rounds interleaved.
 
 PYTHONPATH must lead to a built package (build/python). PyTorch is measured where it can be imported.
-  python benchmarks/ops.py                       a table on the screen, some 10 minutes
+  python benchmarks/ops.py                       a table on the screen, some 20 minutes
   python benchmarks/ops.py --only sort           the ops whose name contains sort
   python benchmarks/ops.py --dtype bfloat16      where both have the op in it
   python benchmarks/ops.py --write               the table into benchmarks/ops.md, under the processor's name
@@ -15,7 +15,7 @@ import time
 from ops_rows import ROWS, Operands, size_of
 from peaks import Peaks
 from python_overhead import describe
-from sections import begin, command_line, run_report
+from sections import begin, command_line, rest, run_report
 from sides import sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'ops.md'
@@ -30,7 +30,6 @@ memory's speed, counting operands and results once, or of the multiplications of
 SIZES = ('64×64', '512×512', '4096×1024')
 LAYOUTS = ('', 'ᵀ')
 ROUND = 0.01  # seconds
-PAUSE = 0.005  # OpenMP's threads keep looking for work for some milliseconds after PyTorch's calls
 
 
 def seconds(work, count):
@@ -49,7 +48,7 @@ def measure(works, rounds):
     times = [[] for _ in works]
     for _ in range(rounds):
         for work, count, own in zip(works, counts, times):
-            time.sleep(PAUSE)
+            rest()
             work()  # brings caches and threads back
             own.append(seconds(work, count))
     return times

@@ -1,6 +1,12 @@
 """Reports of several machines in one file: an introduction, and a section under each device's name. What their programs share."""
 import argparse
 import sys
+import time
+
+
+def rest():
+    """Between the calls of two libraries: OpenMP's threads look for work for up to 10 ms after PyTorch's, on the cores of the other."""
+    time.sleep(0.02)
 
 
 def write_section(path, introduction, section):
