@@ -82,7 +82,7 @@ def outer(input, vec2, *, out=None):
     if check(input).ndim != check(vec2).ndim or input.ndim != 1:
         raise InvalidArgumentError(f'[outer] needs two vectors, not rank {input.ndim} and {vec2.ndim}')
     input, vec2 = promoted(input, vec2)
-    return into(out, ops['unsqueeze'](input, 1) * ops['unsqueeze'](vec2, 0))
+    return into(out, ops['unsqueeze'](input, 1) * vec2)
 
 
 ger = outer
