@@ -98,10 +98,15 @@ void for_each_index(IndexLoop& plan, const Operands<3>& operands, F&& f, const G
             }
           };
           const auto itself = [](int64_t i) { return i; };
-          if (index_step == 0 && across == 1 && dense_step == 1) {  // one row into another
+          if (index_step == 0) {  // one row into another
             if (n == 0 || !good(*index)) return;
             T* const row = tensor + *index * along;
-            for (int64_t i = 0; i < n; ++i) f(row[i], dense[i]);
+            if (across == 1 && dense_step == 1)
+              for (int64_t i = 0; i < n; ++i) f(row[i], dense[i]);
+            else if (across == 0 && dense_step == 1)  // of one value
+              for (int64_t i = 0; i < n; ++i) f(*row, dense[i]);
+            else
+              for (int64_t i = 0; i < n; ++i) f(row[i * across], dense[i * dense_step]);
           } else if (index_step == 1 && dense_step == 1 && across == 0 && along == 1) {
             each([](int64_t, int64_t to) { return to; }, itself, itself);
           } else if (index_step == 1 && dense_step == 1) {
