@@ -49,7 +49,7 @@ TEST(Copies, OfSwappedDimensions) {
     expect_same(dtype, "rows of 16 bytes",
                 [&](const Place& on) { return on(wide).transpose(0, 1).contiguous(); });
     expect_same(dtype, "backwards",
-                [&](const Place& on) { return on(x).flip({{2}}).transpose(1, 2).contiguous(); });
+                [&](const Place& on) { return on(x).flip({2}).transpose(1, 2).contiguous(); });
   }
 }
 
