@@ -113,7 +113,7 @@ Tensor conv_transposed(const Call& call) {
   for (const int64_t one : windows.begin) front.push_back(-one);
   const Tensor y = conv_transpose(x, weight, {}, windows.stride, Ints(rank, 0), Ints(rank, 0),
                                   windows.dilation, groups);
-  const Tensor cut = padded_spatially(y, front, behind, 0);
+  Tensor cut = padded_spatially(y, front, behind, 0);
   if (!bias.defined()) return cut;
   Ints along(static_cast<size_t>(x.ndim()), 1);
   along[1] = bias.shape(0);
