@@ -1,6 +1,7 @@
 """Functions recorded as graphs: the same bits as eager calls, refusals that say what to do, files that can do no harm."""
 import collections
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -353,6 +354,30 @@ class TestMemory:
             print([device.type for device in tenon.devices()][0])"""
         done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, 'cpu\n'), done.stderr
+
+
+def test_graphs_under_validation():
+    code = """if True:
+        import tenon
+        net = tenon.nn.Sequential(tenon.nn.Linear(4, 8), tenon.nn.Tanh(), tenon.nn.LayerNorm(8)).eval()
+        optimizer = tenon.optim.SGD(net.parameters(), lr=0.1)
+        program = tenon.graph.trace(net, tenon.zeros(3, 4), dynamic={0: {0: 'rows'}})
+
+        @tenon.compile
+        def step(x):
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+        for rows in 3, 5:
+            x = tenon.randn(rows, 4)
+            step(x)
+            with tenon.no_grad():
+                assert (program(x) == net(x)).all()
+        print(len(step._programs))"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False, env={**os.environ, 'TENON_VALIDATE': '1'})
+    assert (done.returncode, done.stdout, done.stderr) == (0, '1\n', '')
 
 
 class TestFiles:
