@@ -188,6 +188,7 @@ void run_narrow(const Elementwise& self, const void* params, const tn_loop& loop
 template <size_t K>
 struct RowsAhead {
   static constexpr int64_t kLine = 64, kMostLines = 8, kDistance = 2048, kLarge = 1 << 18;  // bytes
+  static constexpr int64_t kGap = 4 * kLine;  // across a shorter one caches go on
   std::array<int64_t, K> distance{}, lines{};
 
   RowsAhead(const tn_loop& loop, const Operands<K>& operands) {
@@ -196,7 +197,8 @@ struct RowsAhead {
     for (size_t k = 0; k < K; ++k) {
       const int64_t row = loop.shape[last] * operands.size[k],
                     step = loop.strides[k][last - 1] * operands.size[k];
-      if (loop.strides[k][last] != 1 || step == row || step == 0 || row < 2 * kLine) continue;
+      if (loop.strides[k][last] != 1 || step == 0 || row < 2 * kLine) continue;
+      if (step > 0 && step - row < kGap) continue;
       if (row * loop.shape[last - 1] < kLarge) continue;
       distance[k] = step * std::max<int64_t>(1, kDistance / row);
       lines[k] = std::min(kMostLines, row / kLine);
