@@ -236,20 +236,20 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     many = max(x1.shape[-2], x2.shape[-2]) > 25  # as PyTorch chooses
     if p == 2 and x1.shape[-1] and (compute_mode == 'use_mm_for_euclid_dist' or many and compute_mode == 'use_mm_for_euclid_dist_if_necessary'):
         return _distances_by_products(x1, x2)
+    # Differences of the shape (…, d, n, m): sums over d run along whole rows.
+    first, second = (ops['contiguous'](ops['transpose'](x, -1, -2)) for x in (x1, x2))
+    first, second = ops['unsqueeze'](first, -1), ops['unsqueeze'](second, -2)
     terms = x1.size * x2.shape[-2]
     if terms <= _BLOCK or x1.device.type != 'cpu' or differentiated(x1, x2):
-        return _distances_by_terms(x1, x2, p)
+        return _distances(first, second, p)
     rows = max(1, x1.shape[-2] * _BLOCK // terms)
-    return ops['concat']([_distances_by_terms(ops['slice'](x1, -2, at, at + rows), x2, p) for at in range(0, x1.shape[-2], rows)], -2)
+    return ops['concat']([_distances(ops['slice'](first, -2, at, at + rows), second, p) for at in range(0, x1.shape[-2], rows)], -2)
 
 
 _BLOCK = 1 << 17  # differences that the cache holds
 
 
-def _distances_by_terms(x1, x2, p):
-    """Differences of the shape (…, d, n, m): sums over d run along whole rows."""
-    first, second = (ops['contiguous'](ops['transpose'](x, -1, -2)) for x in (x1, x2))
-    first, second = ops['unsqueeze'](first, -1), ops['unsqueeze'](second, -2)
+def _distances(first, second, p):
     return ops['sum'](ops['l1_loss'](first, second, 'none'), -3) if p == 1 else distance(first - second, p, dim=-3)
 
 
