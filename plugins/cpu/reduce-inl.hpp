@@ -94,9 +94,27 @@ HWY_INLINE auto into_states(D d, State* states, Merge&& merge) {
   return [d, states, merge](int64_t c, hn::Vec<D> v, int64_t n) HWY_ATTR {
     HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
     hn::Store(v, d, lanes);
-    for (int64_t i = 0; i < n; ++i)
-      states[c + i] = merge(states[c + i], static_cast<State>(lanes[i]));
+    constexpr int64_t kWhole = hn::MaxLanes(D());
+    State* const to = states + c;
+    if (n == kWhole)  // in vectors, which the compiler makes of a known number
+      for (int64_t i = 0; i < kWhole; ++i) to[i] = merge(to[i], static_cast<State>(lanes[i]));
+    else
+      for (int64_t i = 0; i < n; ++i) to[i] = merge(to[i], static_cast<State>(lanes[i]));
   };
+}
+
+// Writes n results from offset `at` of the output on, `step` apart; `count` elements went into each.
+template <class R>
+using PutFn = void (*)(const R& r, char* out, int64_t at, int64_t step,
+                       const typename R::State* states, int64_t n, int64_t count);
+// By a function that writes one: put(r, out, at, state, count).
+template <class R, auto Put>
+void put_each(const R& r, char* out, int64_t at, int64_t step, const typename R::State* states,
+              int64_t n, int64_t count) {
+  if (step == 1)
+    for (int64_t i = 0; i < n; ++i) Put(r, out, at + i, states[i], count);
+  else
+    for (int64_t i = 0; i < n; ++i) Put(r, out, at + i * step, states[i], count);
 }
 
 // How elements of a tensor become those of a reducer.
@@ -161,8 +179,7 @@ struct Reduction {
   const R& r;
   const ReducePlan& plan;
   Source<typename R::Elem> source;
-  // Writes the result at offset `at` of the output.
-  void (*put)(const R& r, char* out, int64_t at, const typename R::State& state, int64_t count);
+  PutFn<R> put;
 
   using Elem = typename R::Elem;
   using State = typename R::State;
@@ -244,7 +261,7 @@ struct Reduction {
     for (int64_t p = 1; p < pieces; ++p) {
       for (int64_t i = 0; i < cols; ++i) r.merge(states[i], states[p * cols + i]);
     }
-    for (int64_t i = 0; i < cols; ++i) put(r, plan.out, to + i * out_step, states[i], plan.count);
+    put(r, plan.out, to, out_step, states.get(), cols, plan.count);
   }
 
   // Results of a few elements each, a block of them at a time: element by element into rows of a buffer, which are then folded.
@@ -270,7 +287,7 @@ struct Reduction {
                       buffer + i * kBufferColumns);
         std::fill_n(states, n, r.start());
         r.columns(buffer, kBufferColumns, plan.count, n, 0, states);
-        for (int64_t i = 0; i < n; ++i) put(r, plan.out, to + i * out_step, states[i], plan.count);
+        put(r, plan.out, to, out_step, states, n, plan.count);
       }
     });
   }
@@ -290,6 +307,7 @@ struct Reduction {
     if (by_blocks()) return blocks();
     const bool run = source.direct && plan.nreduced == 1 && plan.step[0] == 1 && plan.count > 0 &&
                      plan.count <= kChunk;
+    constexpr int64_t kTogether = 32;  // results that are written at once
     const auto work = [&](int64_t begin, int64_t end) {
       const int64_t width = plan.nkept == 0 ? 1 : plan.kept_shape[plan.nkept - 1];
       const int64_t x_step = plan.nkept == 0 ? 0 : plan.kept_step[plan.nkept - 1];
@@ -298,13 +316,17 @@ struct Reduction {
         int64_t from, to;
         plan.locate(i, from, to);
         const int64_t line = std::min(end, i + width - i % width);
-        for (; i < line; ++i, from += x_step, to += out_step) {
-          const char* const x = plan.x + from * source.size;
-          if (run)
-            put(r, plan.out, to, r.run(reinterpret_cast<const Elem*>(x), plan.count, 0),
-                plan.count);
-          else
-            put(r, plan.out, to, plan.count == 0 ? r.start() : one(x), plan.count);
+        while (i < line) {
+          State states[kTogether];
+          const int64_t n = std::min(kTogether, line - i);
+          for (int64_t k = 0; k < n; ++k, from += x_step) {
+            const char* const x = plan.x + from * source.size;
+            states[k] = run              ? r.run(reinterpret_cast<const Elem*>(x), plan.count, 0)
+                        : plan.count > 0 ? one(x)
+                                         : r.start();
+          }
+          put(r, plan.out, to, out_step, states, n, plan.count);
+          i += n, to += n * out_step;
         }
       }
     };
@@ -315,10 +337,6 @@ struct Reduction {
   }
 };
 
-template <class R>
-using PutFn = void (*)(const R& r, char* out, int64_t at, const typename R::State& state,
-                       int64_t count);
-
 // A whole kernel.
 template <class R>
 HWY_INLINE void reduce_call(const tn_call& call, const R& r, const Source<typename R::Elem>& source,
@@ -327,9 +345,9 @@ HWY_INLINE void reduce_call(const tn_call& call, const R& r, const Source<typena
   const bool row = loop.ndim == 1 && loop.reduced == 1 && loop.strides[1][0] == 1;
   if (row && source.direct && loop.shape[0] <= kChunk &&
       loop.shape[0] > 0) {  // a short row needs no plan
-    const auto state =
+    const typename R::State state =
         r.run(data_of<const typename R::Elem>(input(call, arg::sum::x)), loop.shape[0], 0);
-    return put(r, data_of<char>(output(call)), 0, state, loop.shape[0]);
+    return put(r, data_of<char>(output(call)), 0, 1, &state, 1, loop.shape[0]);
   }
   const ReducePlan plan = plan_reduction(call, R::ordered);
   Reduction<R>{r, plan, source, put}.all();

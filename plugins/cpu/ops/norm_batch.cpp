@@ -25,7 +25,8 @@ std::vector<Moments> channel_moments(const tn_view& x, const Extent& e) {
   ReducePlan plan = plan_rows(x, {e.c}, {e.s}, {e.n, e.s}, {e.c * e.s, 1});
   plan.out = reinterpret_cast<char*>(moments.data());
   const MomentsOf<C> r;
-  Reduction<MomentsOf<C>>{r, plan, source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>), &put_moments<C>}
+  Reduction<MomentsOf<C>>{r, plan, source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>),
+                          put_each<MomentsOf<C>, put_moments<C>>}
       .all();
   return moments;
 }

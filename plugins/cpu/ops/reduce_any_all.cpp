@@ -37,7 +37,8 @@ void put(const Test<All>&, char* out, int64_t at, const uint8_t& state, int64_t)
 
 template <bool All>
 void test(const tn_call& call) {
-  reduce_call(call, Test<All>(), truth_of(input(call, arg::any::x).dtype), &put<All>);
+  reduce_call(call, Test<All>(), truth_of(input(call, arg::any::x).dtype),
+              put_each<Test<All>, put<All>>);
 }
 
 void add_kernels(KernelList& list) {

@@ -161,15 +161,16 @@ void value_of(const tn_call& call) {
   using R = Extremum<Elem, Max>;
   const tn_dtype dtype = input(call, arg::max::x).dtype;
   const auto finish = visit_dtype<Mask>(dtype, []<class Out>(Tag<Out>) -> PutFn<R> {
-    if constexpr (std::is_same_v<Out, uint64_t>) return &put_u64<R>;
-    return &put<Out, R>;
+    if constexpr (std::is_same_v<Out, uint64_t>) return put_each<R, put_u64<R>>;
+    return put_each<R, put<Out, R>>;
   });
   reduce_call(call, R(), source_of<Elem, Mask>(dtype), finish);
 }
 template <bool Max, class Elem, uint64_t Mask>
 void position_of(const tn_call& call) {
   using R = Position<Elem, Max>;
-  reduce_call(call, R(), source_of<Elem, Mask>(input(call, arg::argmax::x).dtype), &put_index<R>);
+  reduce_call(call, R(), source_of<Elem, Mask>(input(call, arg::argmax::x).dtype),
+              put_each<R, put_index<R>>);
 }
 
 constexpr uint64_t kNarrow = TN_MASK(TN_DTYPE_F32) | TN_MASK_HALF;

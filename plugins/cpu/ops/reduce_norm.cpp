@@ -94,7 +94,7 @@ void put(const Norm<T>& r, char* out, int64_t at, const double& state, int64_t) 
 template <class In, class T, class Out>
 HWY_INLINE void norm_of(const tn_call& call) {
   reduce_call(call, Norm<T>{real_arg(call, arg::norm::p)},
-              source_of<T, TN_MASK(kDtype<In>)>(kDtype<In>), &put<Out, T>);
+              source_of<T, TN_MASK(kDtype<In>)>(kDtype<In>), put_each<Norm<T>, put<Out, T>>);
 }
 
 void norm(const tn_call& call) {

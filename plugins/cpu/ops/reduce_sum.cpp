@@ -190,7 +190,8 @@ template <class Elem, uint64_t Mask, template <class> class R>
 HWY_INLINE void total(const tn_call& call) {
   constexpr uint64_t kOut = std::is_integral_v<Elem> ? TN_MASK_INT : Mask;
   const auto finish = visit_dtype<kOut>(
-      output(call).dtype, []<class Out>(Tag<Out>) -> PutFn<R<Elem>> { return &put<Out, R<Elem>>; });
+      output(call).dtype,
+      []<class Out>(Tag<Out>) -> PutFn<R<Elem>> { return put_each<R<Elem>, put<Out, R<Elem>>>; });
   reduce_call(call, R<Elem>(), source_of<Elem, Mask>(input(call, arg::sum::x).dtype), finish);
 }
 
@@ -220,22 +221,25 @@ void prod(const tn_call& call) { total_of<Prod>(call); }
 
 void count_nonzero(const tn_call& call) {
   using R = Sum<uint8_t>;
-  reduce_call(call, R(), truth_of(input(call, arg::count_nonzero::x).dtype), &put<int64_t, R>);
+  reduce_call(call, R(), truth_of(input(call, arg::count_nonzero::x).dtype),
+              put_each<R, put<int64_t, R>>);
 }
 
 void nansum(const tn_call& call) {
   visit_dtype<TN_MASK_FLOAT>(input(call, arg::nansum::x).dtype, [&]<class T>(Tag<T>) {
     using R = NanSum<Compute<T>>;
-    reduce_call(call, R(), source_of<Compute<T>, TN_MASK(kDtype<T>)>(kDtype<T>), &put<T, R>);
+    reduce_call(call, R(), source_of<Compute<T>, TN_MASK(kDtype<T>)>(kDtype<T>),
+                put_each<R, put<T, R>>);
   });
 }
 
 void mean(const tn_call& call) {
-  visit_dtype<TN_MASK_FLOAT | TN_MASK_COMPLEX>(input(call, arg::mean::x).dtype, [&]<class T>(
-                                                                                    Tag<T>) {
-    using R = Sum<Compute<T>>;
-    reduce_call(call, R(), source_of<Compute<T>, TN_MASK(kDtype<T>)>(kDtype<T>), &put_mean<T, R>);
-  });
+  visit_dtype<TN_MASK_FLOAT | TN_MASK_COMPLEX>(
+      input(call, arg::mean::x).dtype, [&]<class T>(Tag<T>) {
+        using R = Sum<Compute<T>>;
+        reduce_call(call, R(), source_of<Compute<T>, TN_MASK(kDtype<T>)>(kDtype<T>),
+                    put_each<R, put_mean<T, R>>);
+      });
 }
 
 void add_kernels(KernelList& list) {

@@ -28,7 +28,8 @@ void var(const tn_call& call) {
     using C = Compute<T>;
     Variance<C> r;
     r.correction = real_arg(call, arg::var::correction);
-    reduce_call(call, r, source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>), &put<T, C>);
+    reduce_call(call, r, source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>),
+                put_each<Variance<C>, put<T, C>>);
   });
 }
 
