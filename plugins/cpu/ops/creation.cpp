@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dispatch.hpp"
+#include "fill.hpp"
 #include "loops.hpp"
 #include "tenon/schemas.h"
 
@@ -46,7 +47,7 @@ T number_as(const tn_value& value) {
 template <class T>
 void fill(T* out, int64_t n, T value) {
   parallel_for(n, kGrainCopy,
-               [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+               [&](int64_t begin, int64_t end) { fill_range(out + begin, out + end, value); });
 }
 
 template <uint32_t ValueArg>

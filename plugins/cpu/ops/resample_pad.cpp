@@ -1,11 +1,11 @@
 // pad and pad_backward: along each dimension a map says which input an output place shows, or -1
 // for the constant.
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
 #include "dispatch.hpp"
+#include "fill.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
@@ -87,16 +87,6 @@ T constant(const tn_call& call) {
                                              : static_cast<int64_t>(value));
   else
     return static_cast<T>(value);
-}
-
-// [begin, end) set to `value`; of zeros memset is twice as fast.
-template <class T>
-void fill_range(T* begin, T* end, T value) {
-  constexpr char kZeros[sizeof(T)] = {};
-  if (std::memcmp(&value, kZeros, sizeof(T)) == 0)
-    std::memset(static_cast<void*>(begin), 0, static_cast<size_t>(end - begin) * sizeof(T));
-  else
-    std::fill(begin, end, value);
 }
 
 void pad(const tn_call& call) {

