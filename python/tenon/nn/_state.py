@@ -17,8 +17,8 @@ class IncompatibleKeys(namedtuple('IncompatibleKeys', 'missing_keys unexpected_k
         return f'_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})'
 
 
-def _shape(x):
-    return '(' + ', '.join(map(str, x.shape)) + (',)' if len(x.shape) == 1 else ')')
+def _about(what, names):
+    return [f'{what} key(s) in state_dict: ' + ', '.join(f'"{name}"' for name in names) + '. '] if names else []
 
 
 class Saving(Hooks):
@@ -93,9 +93,9 @@ class Saving(Hooks):
             self._call_load_hooks(keys)
             copies = []
         if strict:
-            problems = [f'"{name}" is missing' for name in missing] + [f'"{name}" is unknown' for name in unexpected] + problems
-        if problems:
-            raise tenon.InvalidArgumentError(f'[load_state_dict] {type(self).__name__}: ' + '; '.join(problems))
+            problems = _about('Missing', missing) + _about('Unexpected', unexpected) + problems
+        if problems:  # in the words that programs look for
+            raise tenon.InvalidArgumentError('\n\t'.join([f'[load_state_dict] Error(s) in loading state_dict for {type(self).__name__}:', *problems]))
         _run(copies)
         return keys
 
@@ -148,10 +148,11 @@ class Saving(Hooks):
             value = tenon.asarray(value)
             fits = value.shape == x.shape
         except Exception as error:
-            error_msgs.append(f'"{key}" is no tensor: {error}')
+            error_msgs.append(f'While copying the parameter named "{key}", expected a Tensor, not {type(value).__name__}: {error}')
             return
         if not fits:
-            error_msgs.append(f'"{key}" has shape {_shape(value)}, expected {_shape(x)}')
+            error_msgs.append(f'size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, '
+                              f'the shape in current model is {x.shape}.')
         elif local_metadata.get('assign_to_params_buffers'):
             made = value
             if isinstance(x, Parameter):

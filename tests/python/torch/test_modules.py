@@ -108,7 +108,7 @@ def test_loading():
     net, state = Net(), Net().state_dict()
     assert net.load_state_dict(state).missing_keys == [] and ours.equal(net.out.weight, state['out.weight'])
     del state['seen']
-    with pytest.raises(RuntimeError, match='"seen" is missing'):
+    with pytest.raises(RuntimeError, match=r'Missing key\(s\) in state_dict: "seen"'):
         net.load_state_dict(state)
     result = net.load_state_dict({**state, 'more': ours.ones(1)}, strict=False)
     assert result.missing_keys == ['seen'] and result.unexpected_keys == ['more']
