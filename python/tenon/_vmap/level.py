@@ -98,6 +98,7 @@ def leaf(x):
     known = _of_values()
     if not known:
         return _leaf(x)
+    _refuse_forward(known)
     level = known[-1]
     with below(level):
         inner = leaf(level.whole(x))

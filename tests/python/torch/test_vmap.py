@@ -231,6 +231,7 @@ SCENARIOS = {
     'hessian': of_perceptron(lambda t, net: t.func.hessian(lambda v: net(v).sum())(rows(t)[0])),
     'hessians': of_perceptron(lambda t, net: t.vmap(t.func.hessian(lambda v: net(v).squeeze()))(rows(t))),
     'jvp of each': of_perceptron(lambda t, net: t.vmap(lambda v: t.func.jvp(net, (v,), (t.ones(2),)))(rows(t))),
+    'gradients in each direction': lambda t: t.vmap(lambda v: t.func.jvp(t.func.grad(lambda x: (x ** 3).sum() + x.prod()), (rows(t)[0],), (v,)))(t.eye(2)),
     'vjp of each': of_perceptron(lambda t, net: t.vmap(lambda v: t.func.vjp(net, v)[1](t.ones(1))[0])(rows(t))),
     'attention': attention, 'embedding': embedding, 'embedding with padding': lambda t: embedding(t, padding_idx=1), 'ensemble': ensemble,
     'function': lambda t: t.vmap(tripled(t))(rows(t)), 'its gradient': lambda t: t.vmap(t.func.grad(lambda v: tripled(t)(v).sum()))(rows(t)),
