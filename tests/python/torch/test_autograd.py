@@ -420,7 +420,45 @@ def test_gradgradcheck_with_weights(torch):
         weights = package.tensor([1.0, 2.0], dtype=package.float64, requires_grad=True)
         assert package.autograd.gradgradcheck(lambda x: x ** 3, (x,), weights)
     with pytest.raises(ValueError, match='check_forward_ad'):
-        ours.autograd.gradcheck(lambda x: x, (x,), check_forward_ad=True)
+        ours.autograd.gradcheck(lambda x: x, (x,), check_batched_forward_grad=True)
+
+
+def wrong_forwards(t):
+    class Off(t.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def jvp(ctx, v):
+            return 3 * ctx.saved_tensors[0] * v
+    return Off.apply
+
+
+@pytest.mark.parametrize('name', ['right', 'complex', 'absolute', 'two results', 'wrong forwards'])
+def test_gradcheck_of_forward_mode(torch, name):
+    make, dtype = CHECKS.get(name, (wrong_forwards, 'float64'))
+    for package in torch, ours:
+        x, check = package.tensor([0.5, 1.5], dtype=getattr(package, dtype), requires_grad=True), package.autograd.gradcheck
+        good = name != 'wrong forwards'
+        assert check(make(package), (x,)) and check(make(package), (x,), check_forward_ad=True, raise_exception=False) is good
+        assert check(make(package), (x,), check_forward_ad=True, check_backward_ad=False, raise_exception=False) is good
+        if good:
+            batched = package is ours or dtype == 'float64'  # PyTorch's complex views fail in vmap
+            assert check(make(package), (x,), check_forward_ad=True, check_batched_forward_grad=batched)
+            assert package.autograd.gradgradcheck(make(package), (x,), check_fwd_over_rev=True)
+        else:
+            with pytest.raises(RuntimeError):
+                check(make(package), (x,), check_forward_ad=True)
 
 
 def test_anomaly():
