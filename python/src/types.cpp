@@ -234,31 +234,33 @@ void add_devices(nb::module_& m) {
 }
 
 void add_generators(nb::module_& m) {
-  auto type = nb::class_<Generator>(
-                  m, "Generator",
-                  "A random number generator: Philox 4x32-10, the same numbers on every device.")
-                  .def(nb::init<uint64_t>(), "seed"_a = 0)
-                  .def(
-                      "manual_seed",
-                      [](nb::handle_t<Generator> self, uint64_t seed) {
-                        nb::cast<Generator&>(self).seed(seed);
-                        return nb::borrow(self);
-                      },
-                      "seed"_a, "Seeds it anew, and returns it.")
-                  .def(
-                      "initial_seed", [](const Generator& g) { return g.state().seed; },
-                      "The seed it was given last.")
-                  .def("get_state",
-                       [](const Generator& g) {
-                         const Generator::State state = g.state();
-                         return std::make_tuple(state.seed, state.offset);
-                       })
-                  .def(
-                      "set_state",
-                      [](Generator& g, std::tuple<uint64_t, uint64_t> state) {
-                        g.set_state({std::get<0>(state), std::get<1>(state)});
-                      },
-                      "state"_a);
+  auto type =
+      nb::class_<Generator>(
+          m, "Generator",
+          "A random number generator: Philox 4x32-10, the same numbers on every device.")
+          .def(nb::init<uint64_t>(), "seed"_a = 0)
+          .def(nb::init<const Generator&>(), "same"_a, "Another object for the same generator.")
+          .def(
+              "manual_seed",
+              [](nb::handle_t<Generator> self, uint64_t seed) {
+                nb::cast<Generator&>(self).seed(seed);
+                return nb::borrow(self);
+              },
+              "seed"_a, "Seeds it anew, and returns it.")
+          .def(
+              "initial_seed", [](const Generator& g) { return g.state().seed; },
+              "The seed it was given last.")
+          .def("get_state",
+               [](const Generator& g) {
+                 const Generator::State state = g.state();
+                 return std::make_tuple(state.seed, state.offset);
+               })
+          .def(
+              "set_state",
+              [](Generator& g, std::tuple<uint64_t, uint64_t> state) {
+                g.set_state({std::get<0>(state), std::get<1>(state)});
+              },
+              "state"_a);
   generator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   m.def(
       "manual_seed", [](uint64_t seed) { tenon::manual_seed(seed); }, "seed"_a,
@@ -420,7 +422,7 @@ bool to_device(PyObject* object, tn_device*& out) {
 }
 
 bool to_generator(PyObject* object, tn_generator*& out) {
-  if (Py_TYPE(object) != generator_type) return false;
+  if (!PyObject_TypeCheck(object, generator_type)) return false;
   out = nb::inst_ptr<Generator>(object)->get();
   return true;
 }

@@ -1,40 +1,25 @@
 """Random numbers. Sequences are tenon's own: a seed repeats them on every device, but they differ from PyTorch's."""
 import contextlib
 import math
-import operator
-import struct
 from typing import Any
 
 from .. import _core
-from .._core import Generator as _Generator
-from .._core import Tensor, default_generator, ops
+from .._core import Tensor, ops
 from .._errors import InvalidArgumentError
 from ._common import cast, check, defaults, into, rank, shape_of, somewhere
-from .create import device_of, finish, full, laid_like, tensor
-
-_STATE = struct.Struct('<QQ')  # seed, numbers drawn
+from .create import device_of, finish, full, laid_like
+from .generators import Generator as Generator
+from .generators import default_generator
 
 
 def manual_seed(seed):
     """Seeds the default generator and returns it. A negative seed counts down from 2^64."""
-    seed = operator.index(seed)
-    if not -2**63 <= seed < 2**64:
-        raise InvalidArgumentError(f'[manual_seed] the seed is {seed}, must have 64 bits')
-    _core.manual_seed(seed % 2**64)
-    return default_generator()
+    return default_generator.manual_seed(seed)
 
 
 def seed():
     """Seeds the default generator randomly and returns the seed."""
-    import secrets
-    value = secrets.randbits(63)
-    manual_seed(value)
-    return value
-
-
-def Generator(device='cpu'):
-    """A separate generator, for generator=…: torch.Generator().manual_seed(0)."""
-    return _Generator()
+    return default_generator.seed()
 
 
 def _like(function):
@@ -148,20 +133,17 @@ def _uniform(shape, x, generator=None):
 
 def get_rng_state():
     """The state of the default generator: bytes, as a tensor of uint8 on the host."""
-    return tensor(list(_STATE.pack(*default_generator().get_state())), dtype=_core.uint8, device='cpu')
+    return default_generator.get_state()
 
 
 def set_rng_state(new_state):
     """Sets the default generator to a state from get_rng_state()."""
-    if check(new_state, 'set_rng_state').dtype is not _core.uint8 or new_state.size != _STATE.size:
-        raise InvalidArgumentError(f'[set_rng_state] needs the {_STATE.size} bytes that get_rng_state() gave, not {new_state.dtype} of shape '
-                                   f'{new_state.shape}: generators of other libraries are others')
-    default_generator().set_state(_STATE.unpack(bytes(new_state.tolist())))
+    default_generator.set_state(new_state)
 
 
 def initial_seed():
     """The seed of the default generator."""
-    return default_generator().get_state()[0]
+    return default_generator.initial_seed()
 
 
 @contextlib.contextmanager
@@ -176,5 +158,7 @@ def fork_rng(devices=None, enabled=True, device_type='cuda'):
 
 
 def __getattr__(name):
+    if name[:2] == '__':
+        raise AttributeError(name)
     from ._absent import absent
     raise absent('random', name)

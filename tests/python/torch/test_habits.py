@@ -152,7 +152,7 @@ def drawn_again(t):
 def test_the_state_of_random_numbers_is_a_tensor_of_bytes(torch):
     same(torch, drawn_again)
     for bad in (ours.zeros(16), ours.zeros(5056, dtype=ours.uint8)):
-        with pytest.raises(RuntimeError, match=r'16 bytes that get_rng_state\(\) gave'):
+        with pytest.raises((RuntimeError, TypeError), match='uint8|16 bytes that'):
             ours.set_rng_state(bad)
-    with pytest.raises(TypeError, match='set_rng_state'):
+    with pytest.raises(TypeError, match=r'\[set_state\] needs a Tensor'):
         ours.set_rng_state(3)
