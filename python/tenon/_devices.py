@@ -53,4 +53,4 @@ def _device(name):
 
 
 def _op(name, in_place):
-    return _core.op(name, in_place)
+    return (None if in_place else _core.ops.get(name)) or _core.op(name, in_place)

@@ -18,6 +18,7 @@ from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float
 from .._core import num_threads as get_num_threads
 from .._core import set_num_threads
 from ..autograd import enable_grad, is_grad_enabled, no_grad
+from . import _places
 from ._common import result_type
 from .arithmetic import (add, addcdiv, addcmul, allclose, arctan2, atan2, bitwise_and, bitwise_left_shift, bitwise_or,
                          bitwise_right_shift, bitwise_xor, clamp, clamp_max, clamp_min, clip, complex, copysign, dist, div,
@@ -64,7 +65,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
-    compiler version xpu distributed multiprocessing sparse profiler onnx export overrides'''.split())
+    compiler foreach hub jit types version xpu distributed multiprocessing sparse profiler onnx export overrides'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -96,6 +97,7 @@ _LAZY = {name: module for module, names in {
         grid_sampler_3d max_pool1d_with_indices norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
         split_copy sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack view_as_complex_copy
         view_as_real_copy''',
+    '_checks': '_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type _check_value _check_with',
     'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout feature_alpha_dropout dropout pixel_shuffle pixel_unshuffle
         channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
         margin_ranking_loss triplet_margin_loss conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -110,10 +112,7 @@ _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_
 
 # Names that are not offered, and what to use instead.
 _INSTEAD = {
-    'jit': 'call the function eagerly, or record it with torch.compile or tenon.graph.trace, whose programs can be saved',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'hub': 'download the file, and read it with torch.load',
-    'serialization': 'torch.load reads tensors and plain values, whatever a file names besides',
     'Storage': 'tensors keep their memory: see Tensor.data_ptr',
 }
 
@@ -132,7 +131,7 @@ def _asked_for():
 
 def __getattr__(name):
     from importlib import import_module
-    if name in _MODULES:
+    if name in _MODULES or name in _places.PLACES:
         return import_module('.' + name, __name__)
     if name in _LAZY:
         found = getattr(import_module('.' + _LAZY[name], __name__), name)
@@ -141,7 +140,9 @@ def __getattr__(name):
     elif name[-1:] == '_' and name[:1] != '_' and hasattr(Tensor, name):
         found = getattr(Tensor, name)
     elif name in _IN_PLACE:
-        found = import_module('._in_place', __name__).in_place(name, getattr(import_module(__name__), name[:-1]))
+        found = import_module('._in_place', __name__).in_place(__name__, name, getattr(import_module(__name__), name[:-1]))
+    elif name.startswith('_foreach_'):
+        found = getattr(import_module('.foreach', __name__), name.removeprefix('_foreach_'))
     elif name in _INSTEAD:
         raise AttributeError(f"[torch.{name}] is not offered here: {_INSTEAD[name]}")
     else:

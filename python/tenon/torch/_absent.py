@@ -56,6 +56,7 @@ _ABSENT = {
             has_torch_function_variadic''',
     },
     'nn.init': {"it is of Python's typing": 'Literal'},
+    'foreach': {"it is of Python's typing": 'overload'},
     'testing': {'use assert_close': 'assert_allclose'},
 }
 _WHY = {namespace: {name: why for why, names in reasons.items() for name in names.split()} for namespace, reasons in _ABSENT.items()}

@@ -205,7 +205,7 @@ def unary(function):
     def call(input, *, out=None):
         return into(out, function(input))
     call.__name__ = call.__qualname__ = function.__name__
-    call.__doc__ = function.__doc__
+    call.__module__, call.__doc__ = function.__module__, function.__doc__
     return call
 
 
@@ -217,7 +217,7 @@ def in_double(function):
             raise UnsupportedDtypeError(f'[{call.__name__}] is not defined for complex numbers')
         return into(out, cast(function(cast(x, _core.float64)), x.dtype))
     call.__name__ = call.__qualname__ = function.__name__.strip('_')
-    call.__doc__ = function.__doc__
+    call.__module__, call.__doc__ = function.__module__, function.__doc__
     return call
 
 

@@ -5,9 +5,11 @@ a tensor, F a floating one, E one with elements, M a matrix, all of one dtype; b
 a list of tensors of one dtype; i a dimension, also as dim=, u one of size 1; x indices in the first tensor's shape except along that
 dimension, r a vector of them; * the remaining arguments, integers.
 """
+import copyreg
+import sys
 from typing import Any
 
-from .._core import Shortcut, ops
+from .._core import Shortcut, Tensor, ops
 
 _PATTERNS = {pattern: names.split() for pattern, names in {
     'FF Fn': 'remainder',  # integers are divided by what may be 0
@@ -64,3 +66,24 @@ def numpys(function) -> Any:
         renames = _renames(function)
         _known[function] = Shortcut(function, None, '', renames) if renames else function
     return _known[function]
+
+
+def _at(module, name):
+    """What a module has under a name, or under one such as Tensor.add: pickles of functions call this."""
+    from importlib import import_module
+    from operator import attrgetter
+    return attrgetter(name)(import_module(module))
+
+
+def _pickled(function):
+    """A function is pickled by its name: in its own module, where it is public, or as a method."""
+    modules = function.__module__, 'tenon.torch', 'tenon.torch.nn.functional', 'tenon.torch.linalg'
+    for module, prefix, holder in (*((name, '', sys.modules.get(name)) for name in modules), ('tenon', 'Tensor.', Tensor)):
+        name = next((name for name, found in vars(holder).items() if found is function), None) if holder else None
+        if name:
+            return _at, (module, prefix + name)
+    from pickle import PicklingError
+    raise PicklingError(f'[pickle] no module names the function {function.__module__}.{function.__qualname__}')
+
+
+copyreg.pickle(Shortcut, _pickled)

@@ -161,8 +161,10 @@ def _nan_aware(name):
 
 
 fmax, fmin = _nan_aware('maximum'), _nan_aware('minimum')
-fmax.__name__, fmax.__doc__ = 'fmax', 'The larger of two; a NaN gives way to the other.'
-fmin.__name__, fmin.__doc__ = 'fmin', 'The smaller of two; a NaN gives way to the other.'
+fmax.__name__ = fmax.__qualname__ = 'fmax'
+fmin.__name__ = fmin.__qualname__ = 'fmin'
+fmax.__doc__ = 'The larger of two; a NaN gives way to the other.'
+fmin.__doc__ = 'The smaller of two; a NaN gives way to the other.'
 
 
 def nextafter(input, other, *, out=None):

@@ -1,4 +1,8 @@
 """torch.backends: switches that scripts set; they have no effect here."""
+import contextlib
+
+
+__path__ = []  # `import torch.backends.cudnn` gives a module: _places.py
 
 
 class _Switches:
@@ -10,6 +14,16 @@ class _Switches:
         return False
 
     is_built = is_available
+
+    @staticmethod
+    def version():
+        """None."""
+
+    @staticmethod
+    @contextlib.contextmanager
+    def flags(**switches):
+        """A scope without effect."""
+        yield
 
 
 class _Cuda:

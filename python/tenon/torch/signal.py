@@ -2,3 +2,4 @@
 from . import windows
 
 __all__ = ['windows']
+__path__ = []  # `import torch.signal.windows`: _places.py

@@ -7,7 +7,7 @@ import pytest
 import tenon
 import tenon.torch as ours
 
-NAMESPACES = '', 'special', 'linalg', 'fft', 'nn.functional', 'nn.init', 'random', 'testing'
+NAMESPACES = '', 'special', 'linalg', 'fft', 'nn.functional', 'nn.init', 'random', 'testing', 'foreach'
 
 
 def functions(module):

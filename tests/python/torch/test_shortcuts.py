@@ -1,4 +1,7 @@
 """Plain calls that go to an op at once mean the same as the functions behind them."""
+import copy
+import functools
+import importlib
 import inspect
 import pathlib
 import pickle
@@ -30,8 +33,27 @@ def test_every_name_has_its_function(name):
     assert inspect.signature(short) == inspect.signature(plain) and repr(short) == repr(plain)
 
 
-def test_functions_are_pickled_by_name():
-    assert pickle.loads(pickle.dumps(ours.softmax)) is ours.softmax
+# Objects of the extension itself, names of pickle's own, and registries, which PyTorch copies too.
+_UNNAMED = frozenset('get_num_threads set_num_threads promote_types biject_to transform_to identity_transform'.split())
+
+
+@pytest.mark.parametrize('module', ['', 'nn.functional', 'linalg', 'fft', 'special', 'nn.init', 'nn', 'optim', 'func', 'autograd', 'distributions'])
+def test_functions_are_pickled_by_name(module):
+    found = importlib.import_module('.'.join(filter(None, ('tenon.torch', module))))
+    names = [name for name in dir(found) if name[0] != '_' and name not in _UNNAMED and callable(getattr(found, name))]
+    for name in names:
+        each = getattr(found, name)
+        assert pickle.loads(pickle.dumps(each)) is each and copy.deepcopy(each) is each, name
+    assert len(names) > 3
+
+
+def test_modules_with_functions_are_pickled_and_copied():
+    layer = ours.nn.TransformerEncoderLayer(8, 2, 16, 0.0, activation=ours.nn.functional.relu, batch_first=True)
+    layer.extra, layer.method = functools.partial(ours.softmax, dim=-1), ours.Tensor.add
+    x = ours.randn(2, 3, 8)
+    for other in (pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer)):
+        assert other.activation is ours.nn.functional.relu and other.method is ours.Tensor.add and ours.equal(other(x), layer(x))
+        assert ours.equal(other.extra(x), x.softmax(-1))
 
 
 def operands():

@@ -39,6 +39,7 @@ def written_back(name):
         args = [source if x is self else x for x in args]
         return written(self, function(source, *args, **kwargs), name)
     method.__name__ = method.__qualname__ = name
+    method.__module__ = 'tenon.torch'  # where it is a function too
     method.__doc__ = f'{plain}(), written into the tensor.'
     return method
 
@@ -60,6 +61,7 @@ def _with_alpha(name):
             return op(self, other if alpha == 1 else other * alpha)
         return written(self, function(source_of(self), other, alpha=alpha), name + '_')
     method.__name__ = method.__qualname__ = name + '_'
+    method.__module__ = 'tenon.torch'
     method.__doc__ = f'{name}(), written into the tensor.'
     return method
 

@@ -52,6 +52,7 @@ def _reshaping(function):
             raise InvalidArgumentError(f'[{name}] a leaf that requires a gradient keeps its shape: write it in torch.no_grad()')
         return assigned(self, function(self.detach(), *args, **kwargs), name)
     method.__name__ = method.__qualname__ = name
+    method.__module__ = 'tenon.torch'  # where it is a function too
     method.__doc__ = f'{function.__name__}(), which the tensor itself becomes.'
     return method
 

@@ -87,6 +87,11 @@ def _calculate_correct_fan(tensor, mode):
 _calculate_fan_in_and_fan_out = fans
 
 
+def _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=None):
+    """trunc_normal_(), as programs that copied it from PyTorch call it."""
+    return trunc_normal_(tensor, mean, std, a, b, generator=generator)
+
+
 def _older(function):
     """The name without the underscore, whose use points to the newer one."""
     name = function.__name__.removesuffix('_')
@@ -96,6 +101,7 @@ def _older(function):
         warnings.warn(f'[nn.init.{name}] is the older name of {function.__name__}', FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
     call.__name__ = call.__qualname__ = name
+    call.__module__ = __name__
     return call
 
 

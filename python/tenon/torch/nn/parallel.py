@@ -3,6 +3,7 @@ from ...nn import Module
 from .._common import absent
 
 __all__ = ['DataParallel']
+__path__ = []  # `import torch.nn.parallel.distributed`: _places.py
 
 
 class DataParallel(Module):

@@ -17,7 +17,7 @@ from .modules import Dropout, LayerNorm, Linear
 __all__ = ['Transformer', 'TransformerDecoder', 'TransformerDecoderLayer', 'TransformerEncoder', 'TransformerEncoderLayer']
 
 
-def _activation(activation):
+def _get_activation_fn(activation):
     if callable(activation):
         return activation
     if activation not in ('relu', 'gelu'):
@@ -25,8 +25,8 @@ def _activation(activation):
     return F.relu if activation == 'relu' else F.gelu
 
 
-def _copies(layer, count):
-    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
+def _get_clones(module, N):
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
 def _is_causal(mask, is_causal, size):
@@ -79,7 +79,7 @@ class _Layer(Module):
             setattr(self, f'norm{i}', LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
         for i in range(1, self._parts + 1):
             setattr(self, f'dropout{i}', Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def _with(self, x, parts):
         """x with each (norm, part) added to it."""
@@ -136,7 +136,7 @@ class TransformerEncoder(Module):
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
         super().__init__()
-        self.layers, self.num_layers, self.norm = _copies(encoder_layer, num_layers), num_layers, norm
+        self.layers, self.num_layers, self.norm = _get_clones(encoder_layer, num_layers), num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
@@ -152,7 +152,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
-        self.layers, self.num_layers, self.norm = _copies(decoder_layer, num_layers), num_layers, norm
+        self.layers, self.num_layers, self.norm = _get_clones(decoder_layer, num_layers), num_layers, norm
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
                 tgt_is_causal=None, memory_is_causal=False):

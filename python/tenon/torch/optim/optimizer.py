@@ -17,6 +17,16 @@ WAYS = {'foreach': None, 'capturable': False, 'differentiable': False}
 _SCALARS = {'step': int, 'eta': float, 'mu': float, 'mu_product': float}
 
 
+class _Required:
+    """Stands for an option that has no default."""
+
+    def __repr__(self):
+        return '<required parameter>'
+
+
+required = _Required()
+
+
 class Optimizer:
     """The base of optimizers: a subclass calls __init__(params, defaults) and defines step(), or _update() for matching parameters.
 

@@ -1,7 +1,6 @@
 """torch.utils: data, checkpoint, dlpack, hooks."""
-_MODULES = 'checkpoint', 'data', 'dlpack', 'hooks'
-_INSTEAD = {'tensorboard': 'tensorboardX, or the writer of a tensorboard that is installed', 'benchmark': 'timeit, or `tenon bench`',
-            'model_zoo': 'download the file, and read it with torch.load', 'cpp_extension': 'write a plugin: docs/sdk/'}
+_MODULES = '_pytree', 'checkpoint', 'data', 'dlpack', 'hooks', 'model_zoo', 'tensorboard'
+_INSTEAD = {'benchmark': 'timeit, or `tenon bench`', 'cpp_extension': 'a plugin: docs/sdk/'}
 
 
 def __getattr__(name):

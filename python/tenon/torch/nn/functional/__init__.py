@@ -32,7 +32,7 @@ _IN_PLACE = frozenset('celu_ elu_ hardtanh_ leaky_relu_ relu_ rrelu_ selu_ thres
 def __getattr__(name):
     if name in _IN_PLACE:
         from ..._in_place import in_place
-        found = globals()[name] = in_place(name, globals()[name[:-1]])
+        found = globals()[name] = in_place(__name__, name, globals()[name[:-1]])
         return found
     from ..._absent import absent
     raise absent('nn.functional', name)

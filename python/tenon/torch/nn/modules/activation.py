@@ -94,3 +94,10 @@ class PReLU(Module):
 
     def extra_repr(self):
         return shown(self, 'num_parameters')
+
+
+def __getattr__(name):
+    if name == 'MultiheadAttention':  # it needs modules that need this one
+        from ..attention import MultiheadAttention
+        return MultiheadAttention
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -1,5 +1,6 @@
 """Module, and hooks that every module calls."""
 from ....nn._hooks import register_everywhere
+from ....nn._state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 by PyTorch's name
 from ....nn.module import Module
 
 __all__ = ['Module', 'register_module_forward_hook', 'register_module_forward_pre_hook', 'register_module_full_backward_hook',

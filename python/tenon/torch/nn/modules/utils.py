@@ -12,3 +12,8 @@ def _tuple_of(count):
 
 _single, _pair, _triple, _quadruple = map(_tuple_of, (1, 2, 3, 4))
 _ntuple = _tuple_of
+
+
+def _reverse_repeat_tuple(t, n):
+    """The numbers from the last to the first, each n times: padding of nn.functional.pad() from that of a convolution."""
+    return tuple(x for x in reversed(t) for _ in range(n))

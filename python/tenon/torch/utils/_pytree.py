@@ -1,0 +1,138 @@
+"""Nested dicts, lists and tuples as flat lists and back."""
+from collections import OrderedDict, defaultdict, deque
+
+__all__ = ['LeafSpec', 'PyTree', 'TreeSpec', 'register_pytree_node', 'tree_all', 'tree_any', 'tree_flatten', 'tree_iter', 'tree_leaves', 'tree_map',
+           'tree_map_', 'tree_map_only', 'tree_structure', 'tree_unflatten']
+
+PyTree = object
+# By type: (parts and what else to keep) of a container, and a container of parts and what was kept.
+_KINDS = {
+    list: (lambda x: (list(x), None), lambda parts, kept: list(parts)), tuple: (lambda x: (list(x), None), lambda parts, kept: tuple(parts)),
+    dict: (lambda x: (list(x.values()), list(x)), lambda parts, kept: dict(zip(kept, parts))),
+    OrderedDict: (lambda x: (list(x.values()), list(x)), lambda parts, kept: OrderedDict(zip(kept, parts))),
+    defaultdict: (lambda x: (list(x.values()), (x.default_factory, list(x))), lambda parts, kept: defaultdict(kept[0], zip(kept[1], parts))),
+    deque: (lambda x: (list(x), x.maxlen), lambda parts, kept: deque(parts, maxlen=kept)),
+}
+_NAMED = lambda x: (list(x), type(x)), lambda parts, kept: kept(*parts)
+
+
+def register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs):
+    """Makes a class a container: flatten_fn(x) gives (parts, context), unflatten_fn(parts, context) a container."""
+    if cls in _KINDS:
+        raise ValueError(f'[register_pytree_node] {cls.__name__} is registered already')
+    _KINDS[cls] = flatten_fn, unflatten_fn
+
+
+def _kind(tree, is_leaf):
+    if is_leaf is not None and is_leaf(tree):
+        return None
+    return _NAMED if isinstance(tree, tuple) and hasattr(tree, '_fields') else _KINDS.get(type(tree))
+
+
+class TreeSpec:
+    """The structure of a tree without its leaves."""
+
+    def __init__(self, type=None, context=None, children_specs=()):
+        self.type, self.context, self.children_specs = type, context, list(children_specs)
+        self.num_children = len(self.children_specs)
+        self.num_leaves = sum(each.num_leaves for each in self.children_specs) if type is not None else 1
+        self.num_nodes = 1 + sum(each.num_nodes for each in self.children_specs)
+
+    def is_leaf(self):
+        return self.type is None
+
+    def __eq__(self, other):
+        return isinstance(other, TreeSpec) and (self.type, self.context, self.children_specs) == (other.type, other.context, other.children_specs)
+
+    def __hash__(self):
+        return hash((self.type, self.num_leaves, self.num_nodes))
+
+    def __repr__(self):
+        return '*' if self.type is None else f'TreeSpec({self.type.__name__}, {self.context}, {self.children_specs})'
+
+    def _filled(self, leaves):
+        if self.type is None:
+            return next(leaves)
+        make = (_KINDS.get(self.type) or _NAMED)[1]
+        return make([each._filled(leaves) for each in self.children_specs], self.context)
+
+    def unflatten(self, leaves):
+        """A tree of this structure with the leaves."""
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(f'[tree_unflatten] {len(leaves)} leaves for a tree with {self.num_leaves}')
+        return self._filled(iter(leaves))
+
+
+def LeafSpec():
+    """The structure of a leaf."""
+    return TreeSpec()
+
+
+def tree_flatten(tree, is_leaf=None):
+    """(leaves, structure)."""
+    kind = _kind(tree, is_leaf)
+    if kind is None:
+        return [tree], TreeSpec()
+    parts, context = kind[0](tree)
+    found = [tree_flatten(part, is_leaf) for part in parts]
+    return [leaf for leaves, _ in found for leaf in leaves], TreeSpec(type(tree), context, [spec for _, spec in found])
+
+
+def tree_unflatten(leaves, treespec):
+    """A tree of a structure with the leaves."""
+    if not isinstance(treespec, TreeSpec):  # the older order of the arguments
+        leaves, treespec = treespec, leaves
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f'[tree_unflatten] needs a TreeSpec, not {type(treespec).__name__}')
+    return treespec.unflatten(leaves)
+
+
+def tree_leaves(tree, is_leaf=None):
+    """The leaves, in order."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_iter(tree, is_leaf=None):
+    """An iterator over the leaves."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree, is_leaf=None):
+    """The structure."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func, tree, *rests, is_leaf=None):
+    """The tree with func(leaf, …) in place of each leaf; rests: trees of the same structure for further arguments."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = []
+    for rest in rests:
+        values, other = tree_flatten(rest, is_leaf)
+        if other != spec:
+            raise ValueError(f'[tree_map] the trees have other structures: {other} and {spec}')
+        others.append(values)
+    return spec.unflatten(map(func, leaves, *others))
+
+
+def tree_map_(func, tree, *rests, is_leaf=None):
+    """Calls func for each leaf and returns the tree as it is."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only(type_or_types_or_pred, func, tree, is_leaf=None):
+    """tree_map() of the leaves of some types, or of those for which a function is true."""
+    chosen = type_or_types_or_pred
+    is_chosen = chosen if callable(chosen) and not isinstance(chosen, type) else lambda x: isinstance(x, chosen)
+    return tree_map(lambda x: func(x) if is_chosen(x) else x, tree, is_leaf=is_leaf)
+
+
+def tree_all(pred, tree, is_leaf=None):
+    """Whether pred holds for all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred, tree, is_leaf=None):
+    """Whether pred holds for a leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
