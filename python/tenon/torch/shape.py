@@ -340,7 +340,7 @@ def diagflat(input, offset=0):
 
 
 def as_strided(input, size, stride, storage_offset=None):
-    """A view of the memory by strides."""
+    """A view of the memory by strides; storage_offset counts from the first element of input, in PyTorch from the start of its memory."""
     return ops['as_strided'](input, tuple(size), tuple(stride), storage_offset or 0)
 
 

@@ -65,5 +65,5 @@ def test_names_that_only_pytorch_has(found, wanted):
 def test_names_that_do_not_exist(module, name):
     with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute '{name}'"):
         getattr(module, name)
-    with pytest.raises(AttributeError, match=r'\[torch.jit\] is not offered here'):
-        tenon.jit
+    with pytest.raises(AttributeError, match=r'\[torch.quantization\] is not offered here'):
+        tenon.quantization

@@ -15,6 +15,9 @@ _where = ops['where']
 
 def _reduction(reduction, size_average=None, reduce=None, more=()):
     if size_average is not None or reduce is not None:
+        for name, value in ('size_average', size_average), ('reduce', reduce):
+            if isinstance(value, Tensor):  # such as a mask in third place
+                raise InvalidArgumentError(f'[loss] {name} must be a bool, not a Tensor: pass weights by name')
         reduction = 'none' if reduce is False else 'sum' if size_average is False else 'mean'
     if reduction not in ('none', 'mean', 'sum', *more):
         raise InvalidArgumentError(f"[loss] reduction is 'none', 'mean' or 'sum', not {reduction!r}")
@@ -171,6 +174,8 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
 def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False):
     """target · (log target - x), where x are log-probabilities; 'batchmean' divides the sum by the first dimension's size."""
     reduction = _reduction(reduction, size_average, reduce, ('batchmean',))
+    if rank(check(input).dtype) != 2 or rank(check(target).dtype) != 2:
+        raise UnsupportedDtypeError(f'[kl_div] needs floating numbers, not {input.dtype} and {target.dtype}')
     if log_target:
         found = ops['exp'](target) * (target - input)
     else:

@@ -34,7 +34,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         if running_mean is None or running_var is None:
             raise InvalidArgumentError('[instance_norm] without use_input_stats running_mean and running_var must be given')
         return _functional.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    if input.ndim > 2 and input.size == input.shape[0] * input.shape[1] and input.size:
+    if input.size and input.size == input.shape[0] * input.shape[1]:
         raise InvalidArgumentError(f'[instance_norm] one value for each channel has no variance: shape {input.shape}')
     n, c = input.shape[:2]
     rows = ops['reshape'](input, (1, n * c, *input.shape[2:]))
