@@ -53,4 +53,5 @@ def _device(name):
 
 
 def _op(name, in_place):
-    return (None if in_place else _core.ops.get(name)) or _core.op(name, in_place)
+    found = vars(_core.Tensor).get(name + '_') if in_place else _core.ops.get(name)
+    return found if isinstance(found, _core.Op) else _core.op(name, in_place)
