@@ -37,7 +37,8 @@ class _Finder:
         if not name.startswith('tenon.torch.') or name.removeprefix('tenon.torch.') not in PLACES:
             return None
         from importlib.machinery import ModuleSpec
-        return ModuleSpec(name, _Finder, is_package=name.removeprefix('tenon.torch.') in _PACKAGES)
+        return ModuleSpec(name, _Finder,  # pyright: ignore[reportArgumentType]
+                          is_package=name.removeprefix('tenon.torch.') in _PACKAGES)
 
     @staticmethod
     def create_module(spec):

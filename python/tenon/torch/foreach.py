@@ -3,6 +3,8 @@
 A further operand is a list with an entry for each tensor, or one number or tensor of rank 0 for all of them. Programs that call the
 older names, torch._foreach_add_, find them too.
 """
+from typing import Any
+
 import tenon.torch
 
 from .._core import Tensor
@@ -58,7 +60,8 @@ def _rows(name, operands, scale, inputs, given, scaled):
 def _each(name, in_place):
     """The function of lists for the function of tensors, or for the method that writes to them."""
     operands, scale = _OPERANDS[name], _SCALES.get(name)
-    own, short = (Tensor, _BOUNDS.get(name, name) + '_') if in_place else (tenon.torch, _BOUNDS.get(name, name))
+    short = str(_BOUNDS.get(name, name)) + '_' * in_place
+    own: Any = Tensor if in_place else tenon.torch
 
     def call(inputs, *given, **scaled):
         function = getattr(own, short)

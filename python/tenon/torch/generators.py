@@ -1,6 +1,7 @@
 """Generators of random numbers with PyTorch's methods."""
 import operator
 import struct
+from typing import Any
 
 from .. import _core
 from .._errors import InvalidArgumentError
@@ -12,7 +13,7 @@ _STATE = struct.Struct('<QQ')  # seed, numbers drawn
 class Generator(_core.Generator):
     """A generator of its own, for generator=…: torch.Generator().manual_seed(0). It draws the same numbers on every device."""
 
-    def __init__(self, device='cpu'):
+    def __init__(self, device: Any = 'cpu'):
         super().__init__()
         self._device = _core.device(device)
 
@@ -34,12 +35,12 @@ class Generator(_core.Generator):
         self.manual_seed(value)
         return value
 
-    def get_state(self):
+    def get_state(self) -> Any:
         """The state: bytes, as a tensor of uint8 on the host."""
         from .create import tensor
         return tensor(list(_STATE.pack(*super().get_state())), dtype=_core.uint8, device='cpu')
 
-    def set_state(self, new_state):
+    def set_state(self, new_state):  # pyright: ignore[reportIncompatibleMethodOverride]
         """Goes on from a state that get_state() gave."""
         if check(new_state, 'set_state').dtype is not _core.uint8:
             raise TypeError(f'[set_state] needs a tensor of uint8, not {new_state.dtype}')
