@@ -4,7 +4,6 @@
 #include <cstring>
 #include <vector>
 
-#include "convert.hpp"
 #include "threads.hpp"
 
 namespace tenon::cpu {
@@ -87,24 +86,6 @@ void combine_rows(Combine how, tn_dtype dtype, void* to, int64_t rows, const voi
              [&](const int64_t* order, int64_t n, int64_t first, int64_t last) {
                combine({to, from, at, order, n, width, first, last});
              });
-}
-
-void widen(tn_dtype dtype, const void* from, float* to, int64_t n) {
-  const HalfConversions& by = half_conversions();
-  const auto convert = dtype == TN_DTYPE_F16 ? by.from_f16 : by.from_bf16;
-  const auto* const halves = static_cast<const uint16_t*>(from);
-  parallel_for(n, kGrainCopy, [=](int64_t begin, int64_t end) {
-    convert(halves + begin, to + begin, end - begin);
-  });
-}
-
-void narrow(tn_dtype dtype, const float* from, void* to, int64_t n) {
-  const HalfConversions& by = half_conversions();
-  const auto convert = dtype == TN_DTYPE_F16 ? by.to_f16 : by.to_bf16;
-  auto* const halves = static_cast<uint16_t*>(to);
-  parallel_for(n, kGrainCopy, [=](int64_t begin, int64_t end) {
-    convert(from + begin, halves + begin, end - begin);
-  });
 }
 
 void add_rows(tn_dtype dtype, void* to, int64_t rows, const void* from, const int64_t* at,

@@ -9,6 +9,7 @@
 #include "combine.hpp"
 #include "dispatch.hpp"
 #include "kernels.hpp"
+#include "ops/halves.hpp"
 #include "threads.hpp"
 
 namespace tenon::cpu {
@@ -110,18 +111,21 @@ void share_rows(int64_t rows, const int64_t* at, int64_t count, int64_t width, i
 void combine_rows(Combine how, tn_dtype dtype, void* to, int64_t rows, const void* from,
                   const int64_t* at, int64_t count, int64_t width);
 
-// Halves as f32 and back.
-void widen(tn_dtype dtype, const void* from, float* to, int64_t n);
-void narrow(tn_dtype dtype, const float* from, void* to, int64_t n);
-
 // body(data) of n elements, which are f32 meanwhile if they are halves.
 template <class Body>
 void with_wide(tn_dtype dtype, void* data, int64_t n, Body&& body) {
-  if (dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16) return body(data);
-  std::vector<float> wide(static_cast<size_t>(n));
-  widen(dtype, data, wide.data(), n);
-  body(static_cast<void*>(wide.data()));
-  narrow(dtype, wide.data(), data, n);
+  const auto with = [&]<class T>(T* halves) {
+    std::vector<float> wide(static_cast<size_t>(n));
+    widen_all(halves, wide.data(), n);
+    body(static_cast<void*>(wide.data()));
+    round_all(wide.data(), halves, n);
+  };
+  if (dtype == TN_DTYPE_F16)
+    with(static_cast<F16*>(data));
+  else if (dtype == TN_DTYPE_BF16)
+    with(static_cast<BF16*>(data));
+  else
+    body(data);
 }
 
 // to[at[j]] += from[j] for rows of `width` elements, j in order; rows with a negative `at` are

@@ -7,20 +7,16 @@
 
 namespace tenon::graph {
 
-class MappedFile : public io::detail::Source {
+class MappedFile : public io::detail::InputFile {
  public:
   // Begins every message with "[function] path". Throws Error.
   MappedFile(const std::string& path, const std::string& function);
   ~MappedFile() override;
 
-  uint64_t size() const override { return size_; }
-  uint64_t read_some(void* destination, uint64_t bytes, uint64_t offset) const override;
   // A byte, which must not be written to.
   unsigned char* at(uint64_t offset) const { return data_ + offset; }
 
  private:
-  io::detail::Descriptor fd_{-1};
-  uint64_t size_ = 0;
   unsigned char* data_ = nullptr;
 };
 

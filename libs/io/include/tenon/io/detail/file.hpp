@@ -114,6 +114,7 @@ class InputFile : public Source {
     require_regular(info, where());
     size_ = static_cast<uint64_t>(info.st_size);
   }
+  int descriptor() const { return fd_.get(); }
   uint64_t size() const override { return size_; }
   uint64_t read_some(void* destination, uint64_t bytes, uint64_t offset) const override {
     char* to = static_cast<char*>(destination);
