@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../common/call.hpp"
 #include "barrier.hpp"
 #include "tenon/plugin.h"
 
@@ -68,22 +69,5 @@ class KernelList {
 
 // Every kernel of the plugin, for the best instruction set of this processor.
 KernelList all_kernels();
-
-// Shorthands for reading a call.
-using sdk::numel;
-inline const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }
-inline const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
-  return call.args[arg].tag == TN_VALUE_VIEW ? call.args[arg].as.view : nullptr;
-}
-inline const tn_view& output(const tn_call& call, uint32_t k = 0) { return *call.outs[k]; }
-template <class T>
-T* data_of(const tn_view& view) {
-  return static_cast<T*>(view.data);
-}
-inline std::string_view text_arg(const tn_call& call, uint32_t arg) {
-  return {call.args[arg].as.str, call.args[arg].count};
-}
-// A Scalar or float argument as a double, whatever kind of number was given.
-inline double real_arg(const tn_call& call, uint32_t arg) { return sdk::Call(call).real(arg); }
 
 }  // namespace tenon::cpu

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../common/attention_call.hpp"
-#include "../common/attention_packed.hpp"
+#include "../common/attention_kernels.hpp"
 #include "kernels.hpp"
 #include "matmul.hpp"
 
@@ -142,24 +142,6 @@ template <class T>
 void attend_back_on_matrices(const tn_call& call, AttentionGradients<T> p,
                              const HeadRows<T> (&results)[3], uint32_t width, uint32_t copies,
                              uint32_t kept);
-
-// Attention's kernels also serve its packed form, whose calls they unpack.
-enum AttentionForm : uint32_t { kPlain, kPacked };
-// fn(call) with the call, or with its plain equivalent if it is packed.
-template <bool kBackward, class Fn>
-auto with_plain_call(const tn_call& call, uint32_t form, Fn&& fn) {
-  return form == kPacked ? fn(UnpackedAttention(call, kBackward).call()) : fn(call);
-}
-// Registers the kernel of an op for its packed form as well.
-inline void add_attention(KernelList& list, KernelSpec spec, std::string_view packed) {
-  spec.dtypes = Floats::kMask;
-  spec.flags = TN_KERNEL_STRIDED;
-  spec.code = kPlain;
-  list.add(spec);
-  spec.schema = packed;
-  spec.code = kPacked;
-  list.add(spec);
-}
 
 // The widths that kernels exist for; 0: none.
 inline uint32_t attention_width(const tn_view& q, const tn_view& v, uint32_t most) {

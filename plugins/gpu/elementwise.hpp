@@ -145,7 +145,7 @@ void run_alike(const tn_call& call) {
 // Any layout; operands may be numbers.
 template <class List, template <class> class Fn, uint32_t kInputs, class Result = void>
 void add_elementwise(KernelList& list, std::string_view schema) {
-  list.add_strided(schema, List::kMask, [](const tn_call& call, uint32_t) {
+  list.add_elementwise(schema, List::kMask, [](const tn_call& call, uint32_t) {
     with_type(List{}, dtype_of(call), [&](auto tag) {
       run_alike<typename decltype(tag)::type, Fn, kInputs, Result>(call);
     });
@@ -155,7 +155,7 @@ void add_elementwise(KernelList& list, std::string_view schema) {
 // For functors that only look at bits: one kernel for all dtypes of a size, among `dtypes`.
 template <template <class> class Fn, uint32_t kInputs, class Result = void>
 void add_bitwise(KernelList& list, std::string_view schema, uint64_t dtypes) {
-  list.add_strided(schema, dtypes, [](const tn_call& call, uint32_t) {
+  list.add_elementwise(schema, dtypes, [](const tn_call& call, uint32_t) {
     with_type(Sizes{}, bits_of(dtype_of(call)), [&](auto tag) {
       run_alike<typename decltype(tag)::type, Fn, kInputs, Result>(call);
     });

@@ -41,7 +41,7 @@ void run_math(const tn_call& call, const Make& make) {
 
 template <template <class> class Fn, uint32_t kInputs>
 void add_math(KernelList& list, std::string_view schema) {
-  list.add_strided(schema, Floats::kMask, [](const tn_call& call, uint32_t) {
+  list.add_elementwise(schema, Floats::kMask, [](const tn_call& call, uint32_t) {
     run_math<kInputs>(call, [](auto tag) { return Fn<typename decltype(tag)::type>{}; });
   });
 }

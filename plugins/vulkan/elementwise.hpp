@@ -7,18 +7,6 @@
 
 namespace tenon::vulkan {
 
-// An elementwise kernel as KernelSpec describes it: takes any layout, and numbers as operands.
-inline void add_elementwise(KernelList& list, std::string_view schema, uint64_t dtypes,
-                            void (*run)(const tn_call& call, uint32_t code), uint32_t code = 0,
-                            bool (*supports)(const tn_call& call, uint32_t code) = nullptr) {
-  list.add({.schema = schema,
-            .dtypes = dtypes,
-            .run = run,
-            .code = code,
-            .flags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS,
-            .supports = supports});
-}
-
 // Dispatches `shader` over the call's loop. Its constants, ids from 1: code, ndim of the layout (0:
 // flat), dtypes of the output and the tensor inputs, which operands come in quads. Its words:
 // elements, for a flat loop the step of each operand, then `words`.

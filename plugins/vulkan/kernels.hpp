@@ -2,34 +2,11 @@
 // `void add_NAME_kernels(KernelList& list)`, and put its name into families.def.
 #pragma once
 
-#include <string_view>
-#include <vector>
-
+#include "../common/call.hpp"
+#include "../common/device_kernels.hpp"
 #include "launch.hpp"
-#include "tenon/plugin.hpp"
 
 namespace tenon::vulkan {
-
-struct KernelSpec {
-  std::string_view schema;  // TN_SCHEMA_… of tenon/schemas.h
-  uint64_t dtypes = 0;      // mask over the first tensor input after promotion
-  void (*run)(const tn_call& call, uint32_t code);  // may throw sdk::Error
-  uint32_t code = 0;                                // which op, if a function serves several
-  uint32_t flags = 0;                               // TN_KERNEL_…
-  // Besides what every kernel requires: dtypes that the device supports, and sizes below 2^32.
-  bool (*supports)(const tn_call& call, uint32_t code) = nullptr;
-  uint64_t (*scratch)(const tn_call& call, uint32_t code) = nullptr;
-  int32_t priority = 0;
-};
-
-class KernelList {
- public:
-  void add(const KernelSpec& spec) { specs_.push_back(spec); }
-  const std::vector<KernelSpec>& specs() const { return specs_; }
-
- private:
-  std::vector<KernelSpec> specs_;
-};
 
 #define FAMILY(name) void add_##name##_kernels(KernelList& list);
 #include "families.def"
@@ -51,17 +28,6 @@ inline constexpr uint64_t kAll = kReals | TN_MASK_BOOL;
 // What can be summed: unsigned integers would give u64, which is not computed here.
 inline constexpr uint64_t kSummed = kAll & ~TN_MASK_UNSIGNED;
 
-// Shorthands for reading a call.
-using sdk::numel;
 inline const Device& device_of(const tn_call& call) { return backend().device(call.device_index); }
-inline const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }
-inline const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
-  return call.args[arg].tag == TN_VALUE_VIEW ? call.args[arg].as.view : nullptr;
-}
-inline const tn_view& output(const tn_call& call, uint32_t k = 0) { return *call.outs[k]; }
-inline std::string_view text_arg(const tn_call& call, uint32_t arg) {
-  return {call.args[arg].as.str, call.args[arg].count};
-}
-inline double real_arg(const tn_call& call, uint32_t arg) { return sdk::Call(call).real(arg); }
 
 }  // namespace tenon::vulkan

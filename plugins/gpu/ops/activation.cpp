@@ -63,10 +63,10 @@ void run_softplus(const tn_call& call, uint32_t) {
 void add_activation_kernels(KernelList& list) {
   add_math<Sigmoid, 1>(list, TN_SCHEMA_SIGMOID);
   add_math<Silu, 1>(list, TN_SCHEMA_SILU);
-  list.add_strided(TN_SCHEMA_GELU, Floats::kMask, run_gelu);
-  list.add_strided(TN_SCHEMA_ELU, Floats::kMask, run_with_one<Elu>);
-  list.add_strided(TN_SCHEMA_LEAKY_RELU, Floats::kMask, run_with_one<LeakyRelu>);
-  list.add_strided(TN_SCHEMA_SOFTPLUS, Floats::kMask, run_softplus);
+  list.add_elementwise(TN_SCHEMA_GELU, Floats::kMask, run_gelu);
+  list.add_elementwise(TN_SCHEMA_ELU, Floats::kMask, run_with_one<Elu>);
+  list.add_elementwise(TN_SCHEMA_LEAKY_RELU, Floats::kMask, run_with_one<LeakyRelu>);
+  list.add_elementwise(TN_SCHEMA_SOFTPLUS, Floats::kMask, run_softplus);
 }
 
 }  // namespace tenon::gpu

@@ -98,8 +98,10 @@ void run(const tn_call& call, uint32_t form) { with_plain_call<false>(call, form
 }  // namespace
 
 void add_attention_kernels(KernelList& list) {
-  add_attention(list, {.schema = TN_SCHEMA_ATTENTION, .run = run, .supports = supports},
-                TN_SCHEMA_ATTENTION_PACKED);
+  add_attention(
+      list,
+      {.schema = TN_SCHEMA_ATTENTION, .dtypes = Floats::kMask, .run = run, .supports = supports},
+      TN_SCHEMA_ATTENTION_PACKED);
 }
 
 }  // namespace tenon::gpu

@@ -182,6 +182,7 @@ void run(const tn_call& call, uint32_t form) { with_plain_call<true>(call, form,
 void add_attention_backward_kernels(KernelList& list) {
   add_attention(list,
                 {.schema = TN_SCHEMA_ATTENTION_BACKWARD,
+                 .dtypes = Floats::kMask,
                  .run = run,
                  .supports = supports,
                  .scratch = scratch_bytes},

@@ -75,8 +75,8 @@ void add_binary_kernels(KernelList& list) {
   add_bitwise<And, 2>(list, TN_SCHEMA_BITWISE_AND, Whole::kMask);
   add_bitwise<Or, 2>(list, TN_SCHEMA_BITWISE_OR, Whole::kMask);
   add_bitwise<Xor, 2>(list, TN_SCHEMA_BITWISE_XOR, Whole::kMask);
-  list.add_strided(TN_SCHEMA_BITWISE_LEFT_SHIFT, Ints::kMask, run_shift<true>);
-  list.add_strided(TN_SCHEMA_BITWISE_RIGHT_SHIFT, Ints::kMask, run_shift<false>);
+  list.add_elementwise(TN_SCHEMA_BITWISE_LEFT_SHIFT, Ints::kMask, run_shift<true>);
+  list.add_elementwise(TN_SCHEMA_BITWISE_RIGHT_SHIFT, Ints::kMask, run_shift<false>);
   add_elementwise<All, Equal, 2, bool>(list, TN_SCHEMA_EQUAL);
   add_elementwise<All, NotEqual, 2, bool>(list, TN_SCHEMA_NOT_EQUAL);
   add_elementwise<All, Less, 2, bool>(list, TN_SCHEMA_LESS);

@@ -55,7 +55,7 @@ void add_binary_math_kernels(KernelList& list) {
   add_math<SiluBackward, 2>(list, TN_SCHEMA_SILU_BACKWARD);
   add_math<SigmoidBackward, 2>(list, TN_SCHEMA_SIGMOID_BACKWARD);
   add_math<TanhBackward, 2>(list, TN_SCHEMA_TANH_BACKWARD);
-  list.add_strided(TN_SCHEMA_GELU_BACKWARD, Floats::kMask, run_gelu_backward);
+  list.add_elementwise(TN_SCHEMA_GELU_BACKWARD, Floats::kMask, run_gelu_backward);
 }
 
 }  // namespace tenon::gpu

@@ -194,7 +194,7 @@ void move_all(const tn_call& call, const tn_view& to, const tn_view& from) {
 
 void add_copy_kernels(KernelList& list) {
   for (const auto schema : {TN_SCHEMA_CLONE, TN_SCHEMA_CONTIGUOUS})
-    list.add_strided(schema, kMovable, run_copy);
+    list.add_elementwise(schema, kMovable, run_copy);
   for (const auto schema : {TN_SCHEMA_CLONE, TN_SCHEMA_CONTIGUOUS})
     list.add({.schema = schema,
               .dtypes = TN_MASK(TN_DTYPE_C128),

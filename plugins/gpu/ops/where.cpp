@@ -69,7 +69,7 @@ void add_where_kernels(KernelList& list) {
             .run = run_where,
             .flags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS,
             .supports = chooses_known});
-  list.add_strided(TN_SCHEMA_CLAMP, Reals::kMask, run_clamp);
+  list.add_elementwise(TN_SCHEMA_CLAMP, Reals::kMask, run_clamp);
 }
 
 }  // namespace tenon::gpu

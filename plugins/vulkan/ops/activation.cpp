@@ -30,7 +30,7 @@ void run_activation(const tn_call& call, uint32_t op) {
 
 void add_activation_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, Op op) {
-    add_elementwise(list, schema, kFloats | kDouble, run_activation, op);
+    list.add_elementwise(schema, kFloats | kDouble, run_activation, op);
   };
   add(TN_SCHEMA_SIGMOID, kSigmoid);
   add(TN_SCHEMA_SILU, kSilu);

@@ -42,7 +42,7 @@ void run_binary(const tn_call& call, uint32_t op) {
 
 void add_binary_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, Op op, uint64_t dtypes) {
-    add_elementwise(list, schema, dtypes, run_binary, op);
+    list.add_elementwise(schema, dtypes, run_binary, op);
   };
   constexpr uint64_t kRealFloats = kFloats | kDouble, kBits = kInts | TN_MASK_BOOL;
   // Adding bools is "or", where any number but 0 is true; multiplying them is "and".

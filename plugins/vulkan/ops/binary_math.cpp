@@ -28,7 +28,7 @@ void run_binary_math(const tn_call& call, uint32_t op) {
 
 void add_binary_math_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, Op op) {
-    add_elementwise(list, schema, kFloats | kDouble, run_binary_math, op);
+    list.add_elementwise(schema, kFloats | kDouble, run_binary_math, op);
   };
   add(TN_SCHEMA_POW, kPow);
   add(TN_SCHEMA_ATAN2, kAtan2);

@@ -51,7 +51,7 @@ void run_copy(const tn_call& call, uint32_t) {
 
 void add_copy_kernels(KernelList& list) {
   for (const auto schema : {TN_SCHEMA_CLONE, TN_SCHEMA_CONTIGUOUS})
-    add_elementwise(list, schema, kAll, run_copy);
+    list.add_elementwise(schema, kAll, run_copy);
 }
 
 }  // namespace tenon::vulkan

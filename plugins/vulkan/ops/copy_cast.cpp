@@ -21,7 +21,7 @@ bool knows_target(const tn_call& call, uint32_t) {
 }  // namespace
 
 void add_copy_cast_kernels(KernelList& list) {
-  add_elementwise(list, TN_SCHEMA_CAST, kAll, run_cast, 0, knows_target);
+  list.add_elementwise(TN_SCHEMA_CAST, kAll, run_cast, 0, knows_target);
 }
 
 }  // namespace tenon::vulkan

@@ -34,7 +34,7 @@ void run_unary(const tn_call& call, uint32_t op) {
 
 void add_unary_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, Op op, uint64_t dtypes) {
-    add_elementwise(list, schema, dtypes, run_unary, op);
+    list.add_elementwise(schema, dtypes, run_unary, op);
   };
   add(TN_SCHEMA_NEG, kNeg, kReals);
   add(TN_SCHEMA_ABS, kAbs, kAll);

@@ -21,7 +21,7 @@ void add_unary_math_kernels(KernelList& list) {
         TN_SCHEMA_TANH,   TN_SCHEMA_ASINH,  TN_SCHEMA_ACOSH, TN_SCHEMA_ATANH,      TN_SCHEMA_ERF,
         TN_SCHEMA_ERFC,   TN_SCHEMA_SQRT,   TN_SCHEMA_RSQRT, TN_SCHEMA_RECIPROCAL, TN_SCHEMA_ERFINV,
         TN_SCHEMA_LGAMMA, TN_SCHEMA_DIGAMMA})
-    add_elementwise(list, schema, kFloats | kDouble, run_unary_math, code++);
+    list.add_elementwise(schema, kFloats | kDouble, run_unary_math, code++);
 }
 
 }  // namespace tenon::vulkan

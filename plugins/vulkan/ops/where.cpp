@@ -59,8 +59,8 @@ void run_clamp(const tn_call& call, uint32_t) {
 }  // namespace
 
 void add_where_kernels(KernelList& list) {
-  add_elementwise(list, TN_SCHEMA_WHERE, TN_MASK_BOOL, run_where, 0, chooses_known);
-  add_elementwise(list, TN_SCHEMA_CLAMP, kReals, run_clamp);
+  list.add_elementwise(TN_SCHEMA_WHERE, TN_MASK_BOOL, run_where, 0, chooses_known);
+  list.add_elementwise(TN_SCHEMA_CLAMP, kReals, run_clamp);
 }
 
 }  // namespace tenon::vulkan
