@@ -20,7 +20,7 @@ ENVIRONMENT = {
     "sync": {"TENON_VULKAN_VALIDATION": "sync", "TENON_VULKAN_DESCRIPTORS": "1"},
     "gpu": {"TENON_VULKAN_VALIDATION": "gpu"},
 }[VARIANT]
-VALUES = ["where", "sum", "layer_norm_backward", "batch_norm", "max_pool", "scatter_add"]
+VALUES = ["where", "attention_packed", "sum", "layer_norm_backward", "batch_norm", "max_pool", "scatter_add"]
 GRADIENTS = ["softmax", "gather"]
 GROUPS = ["memory", "streams"]
 if VARIANT == "gpu":  # the layer rewrites every shader, which takes seconds for large ones
