@@ -47,8 +47,9 @@ Index index_of(PyObject* object) {
     return out;
   }
   if (PyBool_Check(object)) return tensor(object == Py_True);
-  if (PyList_Check(object)) {
-    const Ref made(tensor_from_data(object, nullptr, nullptr));
+  if (PyList_Check(object) || PyRange_Check(object)) {
+    const Ref items(PySequence_List(object));
+    const Ref made(items ? tensor_from_data(items.get(), nullptr, nullptr) : nullptr);
     if (!made) throw PythonError();
     const Tensor list = tensor_of(made.get());
     return list.numel() == 0 ? list.to(DType::I64) : list;  // x[[]] picks nothing

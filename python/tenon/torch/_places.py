@@ -1,5 +1,7 @@
 """Modules that PyTorch has under another path: importing that path gives a module with the names of ours."""
 import sys
+from types import ModuleType
+from typing import Any
 
 _DISTRIBUTIONS = '''bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exp_family exponential fishersnedecor gamma
     generalized_pareto geometric gumbel half_cauchy half_normal independent inverse_gamma kumaraswamy laplace lkj_cholesky log_normal
@@ -14,9 +16,25 @@ PLACES = {
     **{f'nn.modules.{name}': 'nn' for name in _LAYERS.split()}, 'nn.modules.transformer': 'nn.transformer',
     **{f'backends.{name}': f'backends.{name}' for name in ('cuda', 'cudnn', 'mkldnn', 'mps')},
     'nn.parallel.data_parallel': 'nn.parallel', 'nn.parallel.distributed': 'nn.parallel', 'signal.windows': 'windows', 'functional': '', '_tensor': '',
+    'nn.utils.clip_grad': 'nn.utils.clip', 'nn.utils.init': 'nn.utils.making',
+    'nn.utils.memory_format': 'nn.utils.making', 'nn.utils.weight_norm': 'nn.utils.norms', 'nn.utils.spectral_norm': 'nn.utils.norms',
+    **{f'backends.{name}': f'backends.{name}' for name in ('mkl', 'openmp', 'opt_einsum', 'quantized')},
+    'utils.data._utils.worker': 'utils.data', 'utils.data._utils.pin_memory': 'utils.data',
+    'profiler.profiler': 'profiler',
+    **dict.fromkeys(('_dynamo', '_dynamo.config', '_inductor', '_inductor.config', '_functorch', '_functorch.config', '_logging', '_C'), '_compilers'),
     'utils.data._utils': 'utils.data', 'utils.data._utils.collate': 'utils.data.collate', 'serialization': 'files',
 }
-_PACKAGES = frozenset(['utils.data._utils'])
+_PACKAGES = frozenset(['utils.data._utils', '_dynamo', '_inductor', '_functorch'])
+
+# Modules that are not offered, and what to use instead; those below them too.
+_INSTEAD = {
+    'fx': 'record a program with tenon.graph.trace, whose operations can be read', 'utils.cpp_extension': 'write a plugin: docs/sdk/',
+    'ao': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul', 'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
+    'nn.quantized': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul', 'utils.data.datapipes': 'write an IterableDataset, or a generator',
+    **dict.fromkeys(('distributed.fsdp', 'distributed.rpc', 'distributed.tensor', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
+                     'distributed.device_mesh', 'distributed.nn', 'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
+    'nested': 'pad to one size and give a mask', 'utils.mobile_optimizer': 'write a model with torch.onnx.export', 'library': 'write a torch.autograd.Function',
+}
 
 
 def _object(path):
@@ -29,16 +47,28 @@ def _object(path):
         return getattr(import_module(f'tenon.torch.{parent}'), name)
 
 
+class _Callable(ModuleType):
+    """A module that can be called as the function of its name."""
+
+    _function: Any
+
+    def __call__(self, *args, **kwargs):
+        return self._function(*args, **kwargs)
+
+
 class _Finder:
     """Finds the modules of the table, and loads them."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if not name.startswith('tenon.torch.') or name.removeprefix('tenon.torch.') not in PLACES:
-            return None
-        from importlib.machinery import ModuleSpec
-        return ModuleSpec(name, _Finder,  # pyright: ignore[reportArgumentType]
-                          is_package=name.removeprefix('tenon.torch.') in _PACKAGES)
+        place = name.removeprefix('tenon.torch.')
+        if place in PLACES and place != name:
+            from importlib.machinery import ModuleSpec
+            return ModuleSpec(name, _Finder,  # pyright: ignore[reportArgumentType]
+                              is_package=place in _PACKAGES)
+        if place in _INSTEAD and place != name:
+            raise ModuleNotFoundError(f'[torch.{place}] is not offered here: {_INSTEAD[place]}', name=name)
+        return None
 
     @staticmethod
     def create_module(spec):
@@ -48,8 +78,17 @@ class _Finder:
     def exec_module(module):
         place = PLACES[module.__name__.removeprefix('tenon.torch.')]
         # Where ours is an object, the module takes its place, and gets the switches that programs set.
-        found = vars(sys.modules['tenon.torch.backends'])[place[9:]] if place.startswith('backends.') else _object(place)
+        found: Any = _object(place)
+        if place.startswith('backends.'):
+            found = vars(sys.modules['tenon.torch.backends'])[place[9:]]
+        elif place == '_compilers':
+            found = found.PLACES[module.__name__.removeprefix('tenon.torch.')]
         module.__doc__ = found.__doc__
+        parent, _, own = module.__name__.rpartition('.')
+        if callable(getattr(sys.modules[parent], own, None)):
+            # The import puts the module in the place of a function of its name.
+            module.__class__ = _Callable
+            module._function = getattr(sys.modules[parent], own)
 
         def __getattr__(name):
             if name[:2] == '__':

@@ -1,10 +1,12 @@
 """torch.jit: what libraries ask of it and write with it, where nothing is compiled; functions run eagerly."""
+import builtins
 from typing import Final
 
+from ..autograd import no_grad
 from ._common import absent
 
-__all__ = ['Final', 'annotate', 'export', 'ignore', 'interface', 'is_scripting', 'is_tracing', 'isinstance', 'script', 'script_if_tracing',
-           'script_method', 'strict_fusion', 'unused']
+__all__ = ['Final', 'annotate', 'export', 'freeze', 'ignore', 'interface', 'is_scripting', 'is_tracing', 'isinstance', 'optimize_for_inference',
+           'script', 'script_if_tracing', 'script_method', 'strict_fusion', 'trace', 'unused']
 
 
 def is_scripting():
@@ -23,6 +25,28 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     if not callable(obj):
         raise RuntimeError(f'[jit.script] needs a function, class or module, not {type(obj).__name__}')
     return obj
+
+
+def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True, **kwargs):
+    """Calls the function or module once with the example inputs and returns it unchanged: it runs eagerly. To record one use tenon.compile."""
+    if not callable(func):
+        raise RuntimeError(f'[jit.trace] needs a function or module, not {type(func).__name__}')
+    if example_inputs is not None:
+        with no_grad():
+            func(*(example_inputs if builtins.isinstance(example_inputs, (tuple, list)) else (example_inputs,)))
+    return func
+
+
+def freeze(mod, preserved_attrs=None, optimize_numerics=True, preserve_parameters=False):
+    """Returns the module, which must not be training."""
+    if getattr(mod, 'training', False):
+        raise RuntimeError('[jit.freeze] the module is in training mode: call eval() first')
+    return mod
+
+
+def optimize_for_inference(mod, other_methods=None):
+    """Returns the module."""
+    return mod
 
 
 def unused(fn):
@@ -45,7 +69,6 @@ def annotate(the_type, the_value):
 
 def isinstance(obj, target_type):
     """Whether obj is of a type, or of one of a tuple of types; of List[int] and its kin only the container counts."""
-    import builtins
     kinds = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
     return builtins.isinstance(obj, tuple(getattr(kind, '__origin__', kind) for kind in kinds))
 
@@ -61,6 +84,6 @@ class strict_fusion:
 
 
 _RECORD = 'record a program with torch.compile or tenon.graph.trace, whose programs can be saved'
-__getattr__ = absent(__name__, {**dict.fromkeys('trace trace_module freeze optimize_for_inference ScriptModule ScriptFunction'.split(), _RECORD),
+__getattr__ = absent(__name__, {**dict.fromkeys('trace_module ScriptModule ScriptFunction'.split(), _RECORD),
                                 **dict.fromkeys(('save', 'load'), 'save and load programs with tenon.graph, or models with tenon.onnx'),
                                 **dict.fromkeys(('fork', 'wait'), 'call the function')})

@@ -15,6 +15,7 @@ from .._profiler import profiler as _profiler
 __all__ = ['FunctionEvent', 'ProfilerAction', 'ProfilerActivity', 'profile', 'record_function', 'schedule', 'supported_activities',
            'tensorboard_trace_handler']
 
+__path__ = []  # `import torch.profiler.profiler`: _places.py
 _threads = threading.local()
 
 

@@ -1,4 +1,5 @@
 """What scripts ask PyTorch besides tensors: devices, compilation, processes, versions."""
+import importlib
 import pathlib
 import sys
 import time
@@ -37,7 +38,7 @@ def test_compiled_functions_give_the_same(torch):
 
 def test_a_machine_without_cuda(torch):
     def run(t):
-        return (t.cuda.is_available() and None, t.cuda.memory_allocated() if not t.cuda.is_available() else 0, t.distributed.is_available() and None,
+        return (t.cuda.is_available() and None, t.cuda.memory_allocated() if not t.cuda.is_available() else 0, t.distributed.is_available(),
                 t.distributed.is_initialized(), t.xpu.is_available())
     if not torch.cuda.is_available():
         same(torch, lambda t: run(t)[1:2] + run(t)[3:])
@@ -102,8 +103,8 @@ def test_processes(tmp_path):
     assert ours.multiprocessing.get_sharing_strategy() in ours.multiprocessing.get_all_sharing_strategies()
 
 
-@pytest.mark.parametrize('name, instead', [('utils.benchmark', 'tenon bench'), ('jit.trace', 'torch.compile'), ('hub.load', 'torch.load'),
-                                           ('distributed.init_process_group', 'one process'), ('nn.parallel.DistributedDataParallel', 'one process')])
+@pytest.mark.parametrize('name, instead', [('utils.cpp_extension', 'a plugin'), ('jit.trace_module', 'torch.compile'), ('hub.load', 'torch.load'),
+                                           ('distributed.send', 'one process')])
 def test_what_is_not_offered_says_what_to_use(name, instead):
     found = ours
     with pytest.raises(AttributeError, match=instead):
@@ -126,3 +127,86 @@ def test_kernels_of_attention_are_the_backends_choice():
     x = ours.ones(1, 2, 3, 4)
     with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
         assert ours.nn.functional.scaled_dot_product_attention(x, x, x).shape == (1, 2, 3, 4)
+
+
+def test_a_group_of_one_process(torch, monkeypatch, tmp_path):
+    """Collectives and DistributedDataParallel where WORLD_SIZE is 1."""
+    def run(t):
+        dist, seen = t.distributed, []
+        net = t.nn.Linear(2, 2)
+        with t.no_grad():
+            net.weight.copy_(t.tensor([[1.0, 2.0], [3.0, 4.0]]))
+            net.bias.zero_()
+        for call in (lambda: dist.get_rank(), lambda: dist.barrier(), lambda: t.nn.parallel.DistributedDataParallel(net),
+                     lambda: dist.init_process_group('gloo', rank=0)):
+            try:
+                call()
+            except ValueError as error:
+                seen.append(type(error).__mro__[-4].__name__)
+        dist.init_process_group('gloo', init_method=f'file://{tmp_path}/{t.__name__}', world_size=1, rank=0)
+        try:
+            x, parts, objects = t.arange(3.0), [t.zeros(3)], [None]
+            dist.all_reduce(x, op=dist.ReduceOp.SUM)
+            dist.broadcast(x, src=0)
+            dist.all_gather(parts, x)
+            dist.barrier()
+            dist.all_gather_object(objects, {'a': 1})
+            whole = t.zeros(3)
+            dist.all_gather_into_tensor(whole, x)
+            work = dist.all_reduce(x, async_op=True)
+            work.wait()
+            model = t.nn.parallel.DistributedDataParallel(net)
+            with model.no_sync():
+                model(t.ones(1, 2)).sum().backward()
+            model(t.ones(1, 2)).sum().backward()
+            seen += [x, parts, objects, whole, work.is_completed(), list(model.state_dict()), model.module is net, net.weight.grad,
+                     dist.get_rank(), dist.get_world_size(), dist.get_backend(), dist.is_initialized()]
+        finally:
+            dist.destroy_process_group()
+        return [*seen, dist.is_initialized()]
+    for name in ('RANK', 'WORLD_SIZE'):
+        monkeypatch.delenv(name, raising=False)
+    same(torch, run)
+    with pytest.raises(RuntimeError, match='one process trains'):
+        ours.distributed.init_process_group('gloo', world_size=2, rank=1)
+    with pytest.raises(ModuleNotFoundError, match='one process'):
+        importlib.import_module('tenon.torch.distributed.fsdp')
+
+
+def test_weights_of_the_hub(tmp_path, monkeypatch):
+    monkeypatch.setenv('TORCH_HOME', str(tmp_path))
+    (tmp_path / 'hub' / 'checkpoints').mkdir(parents=True)
+    ours.save({'w': ours.ones(2)}, tmp_path / 'hub' / 'checkpoints' / 'net-0a1b.pth')
+    assert ours.hub.load_state_dict_from_url('https://example.org/a/net-0a1b.pth')['w'].tolist() == [1, 1]
+    ours.hub.download_url_to_file(f'file://{tmp_path}/hub/checkpoints/net-0a1b.pth', tmp_path / 'copy.pth')
+    assert ours.utils.model_zoo.load_url(f'file://{tmp_path}/copy.pth')['w'].tolist() == [1, 1]
+    for load in (ours.hub.load_state_dict_from_url, ours.utils.model_zoo.load_url):
+        with pytest.raises(RuntimeError, match='nothing is downloaded'):
+            load('https://example.org/other.pth')
+
+
+def test_switches_of_compilers_and_backends():
+    """They take what scripts set, and give it back."""
+    ours._dynamo.config.suppress_errors = True
+    ours._inductor.config.triton.cudagraphs = True
+    ours._dynamo.reset()
+    assert ours._dynamo.config.suppress_errors and ours._inductor.config.triton.cudagraphs and not ours._dynamo.config.verbose
+    assert ours._dynamo.optimize('eager')(len) is len and ours._C._jit_set_profiling_mode(False) is None
+    with pytest.raises(AttributeError, match='no attribute'):
+        ours._C.no_such_name
+    cuda = ours.backends.cuda
+    cuda.enable_flash_sdp(False)
+    with cuda.sdp_kernel(enable_flash=True, enable_math=False):
+        assert cuda.flash_sdp_enabled() and not cuda.math_sdp_enabled()
+    assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+    cuda.enable_flash_sdp(True)
+    with ours.cuda.nvtx.range('step {}', 1):
+        assert ours.cuda.nvtx.range_push('a') == 0 and ours.cuda.nvtx.range_pop() == 0 and ours.cuda.nvtx.range_pop() == -2
+
+
+def test_gradients_as_one_vector(torch):
+    def run(t):
+        tensors = [t.arange(4.0).reshape(2, 2), t.ones(3)]
+        flat = t._utils._flatten_dense_tensors(tensors)
+        return flat, t._utils._unflatten_dense_tensors(flat * 2, tensors), [len(each) for each in t._utils._take_tensors(tensors, 16)]
+    same(torch, run)

@@ -21,7 +21,10 @@ IMPORTS = '''distributions.normal.Normal distributions.categorical.Categorical d
     nn.modules.module._IncompatibleKeys nn.modules.utils._reverse_repeat_tuple nn.modules.upsampling.Upsample nn.modules.flatten.Flatten
     nn.init._no_grad_trunc_normal_ nn.parallel.DataParallel backends.cudnn.benchmark backends.cuda.matmul backends.mps.is_available
     backends.cudnn.flags signal.windows.hann functional.einsum _tensor.Tensor types.Device types.Number types._size jit.Final jit.is_scripting jit.annotate
-    utils._pytree.tree_map serialization.load hub utils.model_zoo utils.data._utils.collate.default_collate'''.split()
+    nn.common_types._size_2_t nn._reduction.get_enum _utils._flatten_dense_tensors nn.parallel.DistributedDataParallel
+    distributed.init_process_group distributed.ReduceOp _dynamo.reset _dynamo.config _inductor.config _C.default_generator
+    cuda.nvtx.range_push profiler.profiler.profile nn.utils.weight_norm.WeightNorm nn.utils.clip_grad.clip_grad_norm_ hub.load_state_dict_from_url
+    utils.model_zoo.load_url nn.modules.conv._ConvTransposeNd nn.modules.module._addindent utils._pytree.tree_map serialization.load hub utils.model_zoo utils.data._utils.collate.default_collate'''.split()
 
 
 @pytest.mark.parametrize('path', IMPORTS)
@@ -74,8 +77,11 @@ def test_jit(torch):
     same(torch, run)
     net = ours.nn.ReLU()
     assert ours.jit.script(net) is net and ours.jit.script(ours.relu) is ours.relu
+    assert ours.jit.trace(net, ours.ones(1)) is net and ours.jit.optimize_for_inference(ours.jit.freeze(net.eval())) is net
+    with pytest.raises(RuntimeError, match='training mode'):
+        ours.jit.freeze(net.train())
     with pytest.raises(AttributeError, match='tenon.graph.trace'):
-        ours.jit.trace(net, ours.ones(1))
+        ours.jit.trace_module(net, {})
     with pytest.raises(RuntimeError, match=r'\[jit.script\]'):
         ours.jit.script(3)
 
@@ -137,3 +143,11 @@ def test_types(torch):
         types = importlib.import_module(f'{t.__name__}.types')
         return isinstance(3, types.Number), isinstance(t.device('cpu'), types._device), isinstance(t.float32, types._dtype), isinstance(t.Size([1]), t.Size)
     same(torch, run)
+
+
+def test_a_function_and_a_module_of_one_name():
+    code = """import tenon.torch as torch
+from tenon.torch.nn.utils.weight_norm import WeightNorm
+print(WeightNorm.__name__, type(torch.nn.utils.weight_norm(torch.nn.Linear(2, 2)).weight_g).__name__)"""
+    done = subprocess.run([sys.executable, '-c', code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ['WeightNorm', 'Parameter']

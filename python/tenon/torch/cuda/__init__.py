@@ -66,14 +66,14 @@ def is_initialized():
     return is_available()
 
 
-_MODULES = 'amp', 'memory', 'streams'
+_MODULES = 'amp', 'nvtx', 'memory', 'streams'
 
 
 def __getattr__(name):
     from importlib import import_module
     if name in _MODULES:
         return import_module('.' + name, __name__)
-    for topic in _MODULES[1:]:
+    for topic in _MODULES[2:]:
         module = import_module('.' + topic, __name__)
         if name in module.__all__:
             return getattr(module, name)

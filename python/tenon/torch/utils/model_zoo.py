@@ -1,4 +1,5 @@
-"""torch.utils.model_zoo: nothing is downloaded here."""
-from .._common import absent
+"""torch.utils.model_zoo: the older name of torch.hub's weights."""
+from ..hub import load_state_dict_from_url
 
-__getattr__ = absent(__name__, dict.fromkeys(('load_url', 'load_state_dict_from_url'), 'download the file, and read it with torch.load'))
+__all__ = ['load_state_dict_from_url', 'load_url']
+load_url = load_state_dict_from_url

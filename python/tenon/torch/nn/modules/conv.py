@@ -76,7 +76,7 @@ class _ForwardNd(_ConvNd):
         return self._function(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
-class _TransposedNd(_ConvNd):
+class _ConvTransposeNd(_ConvNd):
     """Transposed convolution of (N, C, …) or (C, …). weight (in, out / groups, kernel…), bias (out,)."""
 
     _transposed = True
@@ -149,6 +149,6 @@ def _lazy(base):
 Conv1d, Conv2d, Conv3d = family(
     __name__, _ForwardNd, name='Conv', _function=lambda n: staticmethod(getattr(F, f'conv{n}d')))
 ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = family(
-    __name__, _TransposedNd, name='ConvTranspose', _function=lambda n: staticmethod(getattr(F, f'conv_transpose{n}d')))
+    __name__, _ConvTransposeNd, name='ConvTranspose', _function=lambda n: staticmethod(getattr(F, f'conv_transpose{n}d')))
 LazyConv1d, LazyConv2d, LazyConv3d = map(_lazy, (Conv1d, Conv2d, Conv3d))
 LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = map(_lazy, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d))

@@ -25,3 +25,9 @@ def register_module_full_backward_hook(hook):
 def register_module_full_backward_pre_hook(hook):
     """Has every module call the hook as one of its register_full_backward_pre_hook()."""
     return register_everywhere('_backward_pre_hooks', hook)
+
+
+def _addindent(s_, numSpaces):
+    """The text with its lines behind the first indented."""
+    first, *rest = s_.split('\n')
+    return '\n'.join([first, *(numSpaces * ' ' + line for line in rest)])
