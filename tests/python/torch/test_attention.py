@@ -1,15 +1,18 @@
 """Attention and Transformer modules beside PyTorch's: the same weights and inputs, all results and gradients."""
+import importlib
 import itertools
 import math
 import pathlib
 import sys
 
+import numpy as np
 import pytest
 
 import tenon.torch as ours
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import op_db
+from beside import same
 from twins import check_close, compare, moved, twins
 
 LENGTH, SOURCE, BATCH, WIDTH, HEADS = 4, 5, 3, 8, 2
@@ -142,3 +145,88 @@ def test_the_function_agrees_with_pytorchs_samples(torch):
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call(ours.nn)
+
+
+def drawn(t, *shape, seed):
+    return t.tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32).tolist())
+
+
+# (score_mod, mask_mod) with tables: bias (heads, 6, 6), doc (2, 6); and what both mean for all scores at once.
+FLEX = {
+    'plain': lambda t, bias, doc: (None, None, lambda s, b, h, i, j: s),
+    'distance': lambda t, bias, doc: (lambda s, b, h, i, j: s + (i - j), None, lambda s, b, h, i, j: s + (i - j)),
+    'causal': lambda t, bias, doc: (None, lambda b, h, i, j: i >= j, lambda s, b, h, i, j: t.where(i >= j, s, -math.inf)),
+    'table': lambda t, bias, doc: (lambda s, b, h, i, j: s + bias[h][i, j], None, lambda s, b, h, i, j: s + bias[h, i, j]),
+    'documents': lambda t, bias, doc: (lambda s, b, h, i, j: 2 * t.tanh(s / 2), lambda b, h, i, j: doc[b][i] == doc[b, j],
+                                       lambda s, b, h, i, j: t.where(doc[b, i] == doc[b, j], 2 * t.tanh(s / 2), -math.inf)),
+    'some see nothing': lambda t, bias, doc: (None, lambda b, h, i, j: (i < 2) & (h > 0), lambda s, b, h, i, j: t.where((i < 2) & (h > 0), s, -math.inf)),
+}
+
+
+@pytest.mark.parametrize('name', FLEX)
+def test_flex_attention(torch, name):
+    """Values are PyTorch's; gradients, which PyTorch has on GPUs alone, are those of the same formula written out."""
+    def run(t):
+        q, k, v = (drawn(t, 2, 4, 6, 8, seed=i) for i in range(3))
+        bias, doc = drawn(t, 4, 6, 6, seed=3), t.tensor([[0, 0, 1, 1, 1, 2], [0, 1, 1, 1, 2, 2]])
+        score, mask, _ = FLEX[name](t, bias, doc)
+        flex = importlib.import_module(f'{t.__name__}.nn.attention.flex_attention')
+        blocks = flex.create_block_mask(mask, 2, 4, 6, 6, device='cpu', BLOCK_SIZE=2) if mask else None
+        tables = [] if mask is None else [blocks.to_dense(), blocks.kv_num_blocks, blocks.kv_indices, blocks.full_kv_num_blocks,
+                                          blocks.full_kv_indices, blocks.q_num_blocks, blocks.q_indices, blocks.full_q_num_blocks,
+                                          blocks.full_q_indices, blocks.sparsity(), blocks.shape, blocks.numel(), str(blocks).partition('...')[0].rstrip()]
+        return flex.flex_attention(q, k, v, score, blocks, scale=0.3, return_lse=True), tables
+    same(torch, run)
+
+    found = []
+    for written_out in (False, True):
+        q, k, v = (drawn(ours, 2, 4, 6, 8, seed=i).requires_grad_() for i in range(3))
+        bias, doc = drawn(ours, 4, 6, 6, seed=3).requires_grad_(), ours.tensor([[0, 0, 1, 1, 1, 2], [0, 1, 1, 1, 2, 2]])
+        score, mask, formula = FLEX[name](ours, bias, doc)
+        flex = importlib.import_module('tenon.torch.nn.attention.flex_attention')
+        if written_out:
+            b, h, i, j = (ours.arange(n).reshape([-1 if d == at else 1 for d in range(4)]) for at, n in enumerate((2, 4, 6, 6)))
+            out = ours.softmax(formula(q @ k.mT * 8 ** -0.5, b, h, i, j), -1).nan_to_num() @ v
+        else:
+            out = flex.flex_attention(q, k, v, score, flex.create_block_mask(mask, 2, 4, 6, 6) if mask else None)
+        seed = drawn(ours, 2, 4, 6, 8, seed=9)
+        if name == 'some see nothing':  # the formula has no gradient there
+            seed[:, 0] = 0
+            seed[:, :, 2:] = 0
+            out = ours.where(seed != 0, out, 0)
+        (out * seed).sum().backward()
+        found.append([x.grad for x in (q, k, v, bias)])
+    if name == 'some see nothing':
+        assert all(ours.isfinite(x).all() for x in found[0][:3])
+    else:
+        for mine, other in zip(*found):
+            assert (mine is None) == (other is None) and (mine is None or ours.allclose(mine, other, atol=1e-5))
+
+
+def test_masks_of_flex_attention(torch):
+    def run(t):
+        flex = importlib.import_module(f'{t.__name__}.nn.attention.flex_attention')
+        bias = importlib.import_module(f'{t.__name__}.nn.attention.bias')
+
+        def causal(b, h, i, j):
+            return i >= j
+        both = flex.and_masks(flex.or_masks(lambda b, h, i, j: j < 2, causal), lambda b, h, i, j: i - j < 9)
+        uneven = flex.create_block_mask(both, None, None, 20, 30, device='cpu', BLOCK_SIZE=4)
+        again = flex.BlockMask.from_kv_blocks(uneven.kv_num_blocks, uneven.kv_indices, BLOCK_SIZE=4)
+        x = drawn(t, 1, 2, 20, 4, seed=0)
+        key = drawn(t, 1, 2, 30, 4, seed=1)
+        q, k = drawn(t, 1, 1, 6, 4, seed=2), drawn(t, 1, 1, 4, 4, seed=3)
+        return (flex.create_mask(causal, 2, None, 3, 4, device='cpu'), str(uneven), uneven.sparsity(), again.to_dense(), again.shape, again.q_indices,
+                flex.flex_attention(x, key, key, block_mask=uneven), flex.flex_attention(t.cat([x, x], 1), x, x, enable_gqa=True),
+                flex.flex_attention(x.double(), x.double(), x.double(), block_mask=flex.create_block_mask(flex.noop_mask, 1, 1, 20, 20, device='cpu')),
+                t.nn.functional.scaled_dot_product_attention(q, k, k, attn_mask=bias.causal_upper_left(6, 4)),
+                t.nn.functional.scaled_dot_product_attention(k, q, q, attn_mask=bias.causal_lower_right(4, 6)))
+    same(torch, run)
+
+
+@pytest.mark.parametrize('wrong', [lambda f, x: f.flex_attention(x[0], x[0], x[0]), lambda f, x: f.flex_attention(x, x[:, :1], x[:, :1]),
+                                   lambda f, x: f.flex_attention(x, x[..., :2], x), lambda f, x: f.flex_attention(x, x.double(), x),
+                                   lambda f, x: f.flex_attention(x, x, x, block_mask=f.create_block_mask(f.noop_mask, 1, 1, 2, 2, device='cpu'))])
+def test_what_flex_attention_refuses(wrong):
+    with pytest.raises(ValueError, match='flex_attention'):
+        wrong(importlib.import_module('tenon.torch.nn.attention.flex_attention'), ours.ones(2, 2, 3, 4))

@@ -210,3 +210,37 @@ def test_gradients_as_one_vector(torch):
         flat = t._utils._flatten_dense_tensors(tensors)
         return flat, t._utils._unflatten_dense_tensors(flat * 2, tensors), [len(each) for each in t._utils._take_tensors(tensors, 16)]
     same(torch, run)
+
+
+def test_benchmark_timer(torch, capsys):
+    """Runs the statement so many times after the set-up, on so many threads, and describes itself as PyTorch's Timer does."""
+    def run(t):
+        bench = importlib.import_module(f'{t.__name__}.utils.benchmark')
+        threads = []
+        found = bench.Timer('f(x)', 'x = torch.ones(2)', globals={'f': lambda x: threads.append(t.get_num_threads())}, num_threads=1).timeit(20)
+        spec = bench.TaskSpec('x + y', 'pass', label='Sum', sub_label='two', description='float')
+        made = bench.Measurement(10, [1e-3, 1.1e-3, 1.05e-3, 1.2e-3, 0.9e-3], spec)
+        merged = bench.Measurement.merge([made, made])
+        odd = bench.Measurement(1, [1e-6, 5e-6, 2e-6, 9e-6], bench.TaskSpec('s', 'a\nb'))
+        return (found.number_per_run, len(found.times), set(threads), found.task_spec.setup, found.label, made.median, made.mean, made.iqr,
+                made.significant_figures, made.times, made.title, made.as_row_name, made.env, made.description, made.meets_confidence(), made.has_warnings,
+                len(merged[0].times), [repr(each).partition('\n')[2].partition('WARNING')[0] for each in (made, odd, merged[0])], odd.has_warnings,
+                bench.select_unit(3e-5), bench.select_unit(2.0), bench.trim_sigfig(1234.5, 2), bench.trim_sigfig(12.345, 1))
+    same(torch, run)
+    bench = ours.utils.benchmark
+    calls = []
+    found = bench.Timer('f()', globals={'f': lambda: time.sleep(0.002)}, label='L').blocked_autorange(lambda n, s: calls.append(s), min_run_time=0.02)
+    assert found.median > 0.0019 and sum(calls) >= 0.02 and calls == found.raw_times
+    assert bench.Timer('f()', globals={'f': lambda: time.sleep(0.002)}).adaptive_autorange(0.9, min_run_time=0.01).times[0] > 0.0019
+    for wrong in ({'language': 'c++'}, {'global_setup': '#include <x>'}):
+        with pytest.raises(ValueError, match=r'\[Timer\]'):
+            bench.Timer('x', **wrong)
+    table = bench.Compare([bench.Measurement(1, [n * 1e-6], bench.TaskSpec(f's{n}', '', '', 'All', f'row {n % 2}', f'column {n // 2}', num_threads=n // 4 + 1))
+                           for n in range(1, 7)])
+    table.trim_significant_figures()
+    table.print()
+    lines = capsys.readouterr().out.splitlines()
+    assert 'All' in lines[0] and lines[1].split('|')[1:] and [cell.strip() for cell in lines[1].split('|')[1:]] == ['column 0', 'column 1', 'column 2', 'column 3']
+    assert lines[2].startswith('1 threads: ') and lines[-1] == '' and 'microseconds (us)' in lines[-2]
+    assert [cell.strip() for cell in next(line for line in lines if 'row 0' in line).split('|')] == ['row 0', '', '2.0', '', '']
+    assert lines[5].startswith('2 threads: ')

@@ -12,6 +12,7 @@ from .init import constant_, xavier_normal_, xavier_uniform_
 from .modules.linear import NonDynamicallyQuantizableLinear
 
 __all__ = ['MultiheadAttention', 'SDPBackend', 'sdpa_kernel']
+__path__ = []  # `import torch.nn.attention.flex_attention`: _places.py
 
 
 class SDPBackend(enum.Enum):

@@ -1,6 +1,6 @@
 """torch.utils: data, checkpoint, dlpack, hooks."""
-_MODULES = '_pytree', 'checkpoint', 'data', 'dlpack', 'hooks', 'model_zoo', 'tensorboard'
-_INSTEAD = {'benchmark': 'timeit, or `tenon bench`', 'cpp_extension': 'a plugin: docs/sdk/'}
+_MODULES = '_pytree', 'benchmark', 'checkpoint', 'data', 'dlpack', 'hooks', 'model_zoo', 'tensorboard'
+_INSTEAD = {'cpp_extension': 'a plugin: docs/sdk/'}
 
 
 def __getattr__(name):
