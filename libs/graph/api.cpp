@@ -41,7 +41,7 @@ struct tn_trace {
   // For a trace at several sizes.
   std::optional<graph::SizeFit> fit;
   std::vector<std::vector<int32_t>> dims;  // by input
-  std::vector<int64_t> example;
+  size_t ndims = 0;
   std::function<std::string()> where;
 };
 
@@ -180,7 +180,7 @@ tn_trace* begin_sizes(tn_trace::Kind kind, const tn_trace_dim* dims, uint32_t nd
   }
   auto trace = std::make_unique<tn_trace>(kind);
   trace->fit.emplace(std::move(made), std::move(declared));
-  trace->example.resize(ndims);
+  trace->ndims = ndims;
   return trace.release();
 }
 
@@ -213,9 +213,9 @@ tn_status* tn_trace_input_sized(tn_trace* trace, const tn_tensor* like, tn_str n
     std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
     for (uint32_t d = 0; d < view.ndim; ++d) {
       if (of[d] < 0) continue;
-      if (static_cast<size_t>(of[d]) >= trace->example.size())
+      if (static_cast<size_t>(of[d]) >= trace->ndims)
         throw Error(TN_OUT_OF_RANGE, "[graph] there is no dim " + std::to_string(of[d]));
-      trace->example[of[d]] = shape[d];
+      trace->fit->begin_near(static_cast<size_t>(of[d]), shape[d]);
       shape[d] = trace->fit->next()[of[d]];
     }
     trace->dims.emplace_back(of, of + view.ndim);
@@ -265,7 +265,7 @@ tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more) {
     require_sizes(trace, more);
     trace->tracer.reset();
     trace->forget_first();
-    *more = trace->fit->failed(trace->example) ? 1 : 0;
+    *more = trace->fit->failed() ? 1 : 0;
     next_pass(*trace, *more != 0);
   });
 }
@@ -363,7 +363,7 @@ tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nre
     if (owned->fit && owned->tracer)
       throw Error(TN_FAILED_PRECONDITION,
                   "[graph] the trace needs more sizes: call tn_trace_next before tn_trace_end");
-    graph::Graph graph = owned->fit ? owned->fit->take(owned->dims, owned->example)
+    graph::Graph graph = owned->fit ? owned->fit->take(owned->dims)
                                     : owned->tracer->finish(shared(results, nresults, "a result"));
     if (owned->first) graph = graph::fit(std::move(*owned->first), graph);
     owned.reset();  // frees the thread, because the program traces again for its device

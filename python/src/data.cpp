@@ -3,6 +3,7 @@
 #include <string>
 
 #include "guard.hpp"
+#include "tenon/ext/draft/device.h"
 #include "tensor.hpp"
 
 namespace tenon::python {
@@ -253,6 +254,8 @@ PyObject* make_empty(PyObject*, PyObject* args) {
         throw Error(TN_INVALID_ARGUMENT, "[empty] a size beyond 64 bits");
       }
     }
+    // In a trace what no device is given for is recorded, too, so that it may be written to.
+    if (place == nullptr) place = tn_device_redirected();
     return wrap(empty(std::span<const int64_t>(list), static_cast<DType>(code), Device(place)));
   });
 }

@@ -195,6 +195,32 @@ Tensor values_of(const Tensor& x, PyObject* object) {
   throw PythonError();
 }
 
+// One value where one mask picks: a fill, whose size does not depend on elements, so graphs record it.
+bool fill_masked(const Tensor& x, const std::vector<Index>& indices, const Tensor& value) {
+  if (value.numel() != 1 || value.ndim() > 1 || std::ranges::count_if(indices, picks) != 1)
+    return false;
+  int64_t consumed = 0, ahead = 0;
+  for (const Index& index : indices) consumed += detail::consumed_dims(index);
+  Tensor mask;
+  std::vector<Index> others;
+  for (const Index& index : indices) {
+    if (picks(index)) {
+      mask = index.tensor();
+      if (mask.dtype() != DType::Bool || mask.ndim() == 0 || mask.device() != x.device())
+        return false;
+      others.insert(others.end(), static_cast<size_t>(mask.ndim()), Index(Slice()));
+      continue;
+    }
+    if (!mask.defined()) ahead += index.kind() == Index::Kind::Ellipsis ? x.ndim() - consumed : 1;
+    others.push_back(index);
+  }
+  Tensor view = detail::resolve_index(x, others).view;
+  while (ahead + mask.ndim() < view.ndim()) mask = mask.unsqueeze(-1);
+  const Unlocked unlocked(view.numel() >= kUnlockElements);
+  view.masked_fill_(mask, value.ndim() == 0 ? value : value.reshape(IntList()));
+  return true;
+}
+
 }  // namespace
 
 PyObject* tensor_get_item(PyObject* self, PyObject* key) {
@@ -237,6 +263,7 @@ int tensor_set_item(PyObject* self, PyObject* key, PyObject* values) {
     if (found.behind_ellipsis >= 0 && from.ndim() > found.behind_ellipsis)
       from = from.unsqueeze(-1 - found.behind_ellipsis);
     Tangents::prepare_write(x, from);
+    if (found.behind_ellipsis < 0 && fill_masked(x, found.indices, from)) return 0;
     const detail::ResolvedIndex where = detail::resolve_index(x, found.indices);
     const Unlocked unlocked(where.view.numel() >= kUnlockElements);
     detail::put(x, where, from, false);

@@ -30,29 +30,35 @@ void round_range(Dim& dim) {
   if (dim.max != kUnlimited) dim.max = dim.max / dim.multiple * dim.multiple;
 }
 
+// The rests by 8 of trial sizes: layers that halve a size round it up, so odd sizes may fit by luck.
+constexpr std::array<int64_t, 4> kRests = {1, 5, 3, 7};
+
 // A size that only `multiple` and its divisors divide, besides itself; 0 if none is as large as the example and within the range.
-int64_t trial_size(const Dim& dim, int64_t multiple, int64_t example) {
+int64_t trial_size(const Dim& dim, int64_t example, size_t trial) {
   const auto is_prime = [](int64_t n) {
     for (int64_t by = 2; by * by <= n; ++by)
       if (n % by == 0) return false;
     return true;
   };
-  int64_t times = std::max<int64_t>({7, example / multiple, dim.min / multiple + 1});
-  while (!is_prime(times)) ++times;
-  return times * multiple <= dim.max ? times * multiple : 0;
+  int64_t times = std::max<int64_t>({7, example / dim.multiple, dim.min / dim.multiple + 1});
+  while (times % 8 != kRests[trial] || !is_prime(times)) ++times;
+  return times * dim.multiple <= dim.max ? times * dim.multiple : 0;
 }
 
-// The dim's size at one of the probes. They spread over its whole range but avoid the smallest, at which functions call other ops.
-int64_t probe_size(const Dim& of, size_t probe) {
+// The dim's size at one of the probes. They spread over its whole range but avoid the smallest, at which functions call other ops: they
+// begin near the example's, of which layers that divide it leave more than 1.
+int64_t probe_size(const Dim& of, size_t probe, int64_t example) {
   const Dim dim{{}, of.min / of.multiple, of.max == kUnlimited ? of.max : of.max / of.multiple};
-  const int64_t low = std::max<int64_t>(dim.min, std::min<int64_t>(2, dim.max));
+  const int64_t usual = std::clamp<int64_t>(example, kSizes[0], 240) / 12 * 12;
   if (dim.max == kUnlimited) {
     const auto& all = of.multiple == 1 ? kSizes : kUnits;
-    const int64_t size = low <= all[0] ? all[probe] : low + all[probe] - all[0];
+    const int64_t least = of.multiple == 1 ? usual : all[0];
+    const int64_t size = std::max(dim.min, least) + all[probe] - all[0];
     const bool last = of.multiple > 1 && probe + 1 == kProbes;
     return of.multiple * (last ? std::max(size, kSizes.back() / of.multiple) : size);
   }
-  const int64_t range = dim.max - low;
+  const int64_t few = std::clamp<int64_t>(dim.max / 4, 2, usual);
+  const int64_t low = std::max(dim.min, std::min(few, dim.max)), range = dim.max - low;
   return of.multiple *
          (low + std::min<int64_t>(range * static_cast<int64_t>(probe) / 6 +
                                       static_cast<int64_t>(probe % 2 == 1 && range > 12),
@@ -102,7 +108,7 @@ void fold(Graph& graph, const Known& constants) {
 }  // namespace
 
 SizeFit::SizeFit(std::vector<Dim> dims, std::vector<Declared> declared)
-    : dims_(std::move(dims)), declared_(std::move(declared)) {
+    : dims_(std::move(dims)), declared_(std::move(declared)), example_(dims_.size()) {
   for (Dim& dim : dims_) {
     const Dim asked = dim;
     round_range(dim);
@@ -110,6 +116,12 @@ SizeFit::SizeFit(std::vector<Dim> dims, std::vector<Declared> declared)
       throw Error(TN_INVALID_ARGUMENT,
                   fmt::format("[graph] {} of {} to {} sizes", dim.name, asked.min, asked.max));
   }
+  advance();
+}
+
+void SizeFit::begin_near(size_t dim, int64_t size) {
+  if (example_[dim] == size || !probes_.empty() || search_ || checking_) return;
+  example_[dim] = size;
   advance();
 }
 
@@ -128,7 +140,7 @@ bool SizeFit::advance() {
     // Only one dim is at its largest at a time, because what the function makes on the host may be of their product.
     const size_t largest = (2 * kProbes - 1 - d % kProbes) % kProbes;
     const size_t step = (probe + kProbes - largest) * (d % 6 + 1);
-    next_.push_back(probe_size(dims_[d], (step + kProbes - 1) % kProbes));
+    next_.push_back(probe_size(dims_[d], (step + kProbes - 1) % kProbes, example_[d]));
   }
   return true;
 }
@@ -199,12 +211,15 @@ bool SizeFit::separate(const Formulas& formulas, const Formulas::Ambiguous& of) 
 // The smallest sizes, where slices end early and functions call other ops; the smallest comes last.
 void SizeFit::plan_checks() {
   checks_.clear();
-  for (uint32_t d = 0; d < dims_.size(); ++d)
+  known_.clear();
+  for (uint32_t d = 0; d < dims_.size(); ++d) {
+    known_.push_back({-1, probes_[0].dims[d]});
     for (const int64_t more : {0, 1, 2, 5}) {
       const int64_t by = dims_[d].multiple, size = std::max(dims_[d].min, by) + more * by;
       if (size >= probes_[0].dims[d] || size > dims_[d].max) break;
       checks_.push_back({d, size});
     }
+  }
   checking_ = true;
 }
 
@@ -235,10 +250,28 @@ bool SizeFit::is_as_fitted(const Traced& traced) const {
   }
 }
 
+bool SizeFit::calls_the_same(const Traced& traced) const {
+  Graph graph = traced.graph;
+  if (!lift(graph, lifted_)) return false;
+  fold(graph, constants_);
+  try {
+    check_structure(fitted_, graph, "");
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
 bool SizeFit::check(Traced traced) {
-  if (is_as_fitted(traced)) return next_check();
   const Dim& dim = dims_[checked_.dim];
-  if (checked_.size == dim.multiple) {
+  if (is_as_fitted(traced)) {
+    known_[checked_.dim].fits = checked_.size;
+    check_between();
+    return next_check();
+  }
+  const bool excluded =
+      known_[checked_.dim].fails >= 0 || (!declared_[checked_.dim].min && !calls_the_same(traced));
+  if (checked_.size == dim.multiple || excluded) {
     begin_behind_check("it calls other ops, or gives other numbers");
     return next_check();
   }
@@ -255,14 +288,15 @@ bool SizeFit::check(Traced traced) {
   return advance() || fit();
 }
 
-bool SizeFit::failed(std::span<const int64_t> example) {
+bool SizeFit::failed() {
   if (search_) return searched(false);
   if (!checking_ && probes_.size() > kProbes && advance()) return true;  // do without this probe
   if (!checking_) {
     const std::string why = fmt::format(
         "the function fails where {}: declare the sizes that it takes", sizes_text(dims_, next_));
     if (std::exchange(has_searched_, true)) refuse_function(why);
-    search_ = Search{{example.begin(), example.end()}, {}, why};
+    search_.emplace();
+    search_->why = why;
     return search();
   }
   begin_behind_check("the function fails");
@@ -278,16 +312,14 @@ void SizeFit::refuse_function(const std::string& why) {
 bool SizeFit::search() {
   std::vector<Dim>& found = search_->found;
   while (found.size() < dims_.size()) {
-    const size_t d = found.size();
-    found.push_back(dims_[d]);
-    search_->fails = search_->fits = 0;
-    next_ = search_->example;
-    next_[d] = trial_size(dims_[d], dims_[d].multiple, search_->example[d]);
-    if (!declared_[d].multiple && next_[d] != 0) return true;
-    if (search_least()) return true;
+    found.push_back(dims_[found.size()]);
+    next_ = example_;
+    search_->what = Search::For::Multiple;
+    search_->trial = search_->tried = 0;
+    if (search_multiple(true) || search_ends()) return true;
   }
   const auto same = [](const Dim& a, const Dim& b) {
-    return a.multiple == b.multiple && a.min == b.min;
+    return a.multiple == b.multiple && a.min == b.min && a.max == b.max;
   };
   if (std::ranges::equal(found, dims_, same)) refuse_function(search_->why);
   dims_ = std::move(found);
@@ -296,66 +328,99 @@ bool SizeFit::search() {
   return advance();
 }
 
-// The next trial of the dim's least size, between one that fails and one that fits. False if none is left.
-bool SizeFit::search_least() {
+// The next trial of the dim's multiple: several sizes have to fit; else it is the next larger divisor of the example's size. False if the
+// multiple is known, or if there is none.
+bool SizeFit::search_multiple(bool fits) {
   Dim& dim = search_->found.back();
   const size_t d = search_->found.size() - 1;
-  const int64_t by = dim.multiple, size = search_->example[d], first = probe_size(dim, 0);
-  if (search_->fits == 0) {
-    if (declared_[d].min || first >= size || size % by != 0) return false;
-    search_->fits = size;
-    next_[d] = first;
+  const int64_t size = example_[d], asked = dims_[d].multiple;
+  search_->what = Search::For::Least;
+  if (declared_[d].multiple) return false;
+  if (!fits) {
+    search_->trial = search_->tried = 0;
+    do ++dim.multiple;
+    while (dim.multiple <= size && size % dim.multiple != 0);
+  }
+  while (dim.multiple <= std::min(size, kMostMultiple) && search_->trial < kRests.size()) {
+    next_[d] = trial_size(dim, size, search_->trial++);
+    if (next_[d] == 0) continue;
+    ++search_->tried;
+    search_->what = Search::For::Multiple;
     return true;
   }
-  if (search_->fails == 0) return false;  // the first probe fits
-  const int64_t middle = (search_->fails / by + search_->fits / by) / 2 * by;
-  next_[d] = middle;
-  if (middle > search_->fails) return true;
-  dim.min = search_->fits;
+  if (search_->tried == 0) dim.multiple = asked;
+  round_range(dim);
   return false;
 }
 
-// Takes the outcome of a trial. After a failure it tries the next larger divisor of the example's size, or half the way to a size that fits.
-bool SizeFit::searched(bool fits) {
+// The next trial of the dim's least size, then of its greatest, between one that fails and one that fits. False if none is left.
+bool SizeFit::search_ends() {
   Dim& dim = search_->found.back();
   const size_t d = search_->found.size() - 1;
-  const int64_t size = search_->example[d];
-  if (search_->fits != 0) {
-    (fits ? search_->fits : search_->fails) = next_[d];
-    return search_least() || search();
+  const int64_t by = dim.multiple, size = example_[d];
+  int64_t &fails = search_->fails, &fits = search_->fits;
+  while (search_->what != Search::For::Nothing) {
+    const bool least = search_->what == Search::For::Least;
+    if (fits == 0) {
+      const int64_t end = probe_size(dim, least ? 0 : kProbes - 1, size);
+      const bool asked = least ? declared_[d].min : dim.max != kUnlimited;
+      if (!asked && size % by == 0 && (least ? end < size : end > size)) {
+        fits = size;
+        next_[d] = end;
+        return true;
+      }
+    } else if (fails != 0) {
+      next_[d] = (fails / by + fits / by) / 2 * by;
+      if (next_[d] != fails && next_[d] != fits) return true;
+      (least ? dim.min : dim.max) = fits;
+    }
+    fails = fits = 0;
+    next_[d] = size;
+    search_->what = least ? Search::For::Greatest : Search::For::Nothing;
   }
-  for (int64_t by = dim.multiple + 1; !fits && by <= std::min(size, kMostMultiple); ++by) {
-    if (size % by != 0) continue;
-    next_[d] = trial_size(dim, by, size);
-    if (next_[d] == 0) break;
-    dim.multiple = by;
-    return true;
-  }
-  if (!fits) refuse_function(search_->why);
-  round_range(dim);
-  return search_least() || search();
+  return false;
 }
 
-// The dim begins with the next size, unless somebody asked for this one.
+// Takes the outcome of a trial.
+bool SizeFit::searched(bool fits) {
+  if (search_->what == Search::For::Multiple) {
+    if (search_multiple(fits)) return true;
+  } else {
+    (fits ? search_->fits : search_->fails) = next_[search_->found.size() - 1];
+  }
+  return search_ends() || search();
+}
+
+// The dim begins with a greater size, unless somebody asked for this one.
 void SizeFit::begin_behind_check(const std::string& why) {
-  Dim& dim = dims_[checked_.dim];
-  if (declared_[checked_.dim].min || dim.max == checked_.size)
+  if (declared_[checked_.dim].min || dims_[checked_.dim].max == checked_.size)
     refuse(fmt::format("{} where {}: declare the sizes that the function takes", why,
                        sizes_text(dims_, next_)));
-  dim.min = fitted_.sizes.dims[checked_.dim].min = checked_.size + dim.multiple;
+  known_[checked_.dim].fails = checked_.size;
   std::erase_if(checks_, [&](const Check& one) {
     return one.dim == checked_.dim && one.size <= checked_.size;
   });
+  check_between();
 }
 
-Graph SizeFit::take(std::vector<std::vector<int32_t>> inputs, std::span<const int64_t> example) {
+// Once a size of the dim just checked did not hold, the dim begins with the least that did, and the middle between the two is checked.
+void SizeFit::check_between() {
+  const Checked& known = known_[checked_.dim];
+  if (known.fails < 0) return;
+  Dim& dim = dims_[checked_.dim];
+  dim.min = fitted_.sizes.dims[checked_.dim].min = known.fits;
+  const int64_t by = dim.multiple, middle = (known.fails / by + known.fits / by) / 2 * by;
+  if (middle > known.fails && middle < known.fits) checks_.push_back({checked_.dim, middle});
+}
+
+Graph SizeFit::take(std::vector<std::vector<int32_t>> inputs) {
   bool fits = true;
   for (size_t d = 0; d < dims_.size(); ++d)
-    fits = fits && example[d] >= dims_[d].min && example[d] <= dims_[d].max &&
-           example[d] % dims_[d].multiple == 0;
+    fits = fits && example_[d] >= dims_[d].min && example_[d] <= dims_[d].max &&
+           example_[d] % dims_[d].multiple == 0;
   fitted_.sizes.inputs = std::move(inputs);
   if (!fits) return std::move(fitted_);
-  Graph made = concrete(fitted_, example);
+  Graph made = concrete(fitted_, example_);
   made.sizes = std::move(fitted_.sizes);
   return made;
 }

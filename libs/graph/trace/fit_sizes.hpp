@@ -23,18 +23,20 @@ class SizeFit {
   };
   SizeFit(std::vector<Dim> dims, std::vector<Declared> declared);
 
+  // The size of a dim in the caller's example, near which the sizes of traces begin. Before the first trace takes the dim.
+  void begin_near(size_t dim, int64_t size);
   // The sizes for the next trace.
   const std::vector<int64_t>& next() const { return next_; }
   // Takes that trace. Returns whether another one is needed. Throws Error(TN_FAILED_PRECONDITION) with the op, if the function calls other
   // ops at other sizes or a number follows no formula.
   bool add(Traced traced);
   // The function failed at these sizes. If they were only a check, the dim's range begins after them; otherwise it may take only
-  // larger sizes, or multiples of a divisor of the sizes of `example`: these are searched for once. Throws if there is none.
-  bool failed(std::span<const int64_t> example);
+  // larger or smaller sizes, or multiples of a divisor of the sizes of the example: these are searched for once. Throws if there is none.
+  bool failed();
   // Whether the error that add() or failed() threw is that the function failed at sizes that it has to take.
   bool function_failed() const { return function_failed_; }
-  // After the last trace: the graph, at the sizes of `example` if the dims allow them. `inputs`: Sizes::inputs.
-  Graph take(std::vector<std::vector<int32_t>> inputs, std::span<const int64_t> example);
+  // After the last trace: the graph, at the sizes of the example if the dims allow them. `inputs`: Sizes::inputs.
+  Graph take(std::vector<std::vector<int32_t>> inputs);
 
  private:
   bool advance();
@@ -45,34 +47,44 @@ class SizeFit {
   bool next_check();
   bool check(Traced traced);
   bool is_as_fitted(const Traced& traced) const;
+  bool calls_the_same(const Traced& traced) const;
   void begin_behind_check(const std::string& why);
+  void check_between();
   bool search();
-  bool search_least();
+  bool search_multiple(bool fits);
+  bool search_ends();
   bool searched(bool fits);
   [[noreturn]] void refuse_function(const std::string& why);
 
   std::vector<Dim> dims_;
   std::vector<Declared> declared_;
+  std::vector<int64_t> example_;
   std::vector<Probe> probes_;
   Known constants_;
   std::vector<uint32_t> lifted_;  // buffers of tensors from outside that follow the sizes
-  // A check of the formulas: one dim is traced at this size, the others at their usual ones.
+  // A check of the formulas: one dim is traced at this size, the others at their usual ones. Where it does not hold, more checks find the
+  // size at which the dim has to begin.
   struct Check {
     uint32_t dim;
     int64_t size;
   };
   std::vector<Check> checks_;  // the next one is last
-  std::vector<Check> wanted_;  // sizes to fit as well, because the formulas do not hold there
+  struct Checked {
+    int64_t fails = -1, fits = 0;  // the greatest size that does not hold, the least that does
+  };
+  std::vector<Checked> known_;  // by dim
+  std::vector<Check> wanted_;   // sizes to fit as well, because the formulas do not hold there
   Check checked_{};
   std::vector<int64_t> next_;
-  // The sizes that the function takes, dim by dim, with the other dims as in the example: first their multiple, at sizes that nothing else
-  // divides, then the least.
+  // The sizes that the function takes, dim by dim, with the other dims as in the example: their multiple, at sizes that nothing else
+  // divides, then the least, then the greatest.
   struct Search {
-    std::vector<int64_t> example;
+    enum class For : uint8_t { Multiple, Least, Greatest, Nothing };
     std::vector<Dim> found;  // so far; the last is on trial
     std::string why;         // what to refuse with if nothing is found
-    int64_t fails = 0,
-            fits = 0;  // while the least is sought: the greatest and the least known of each
+    For what = For::Multiple;
+    size_t trial = 0, tried = 0;  // of the multiple
+    int64_t fails = 0, fits = 0;  // the nearest to the end that are known
   };
   std::optional<Search> search_;
   bool has_searched_ = false;

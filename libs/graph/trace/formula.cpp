@@ -6,8 +6,8 @@
 namespace tenon::graph {
 namespace {
 
-constexpr size_t kMostFactors = 12;
-constexpr size_t kDegree = 4;
+constexpr size_t kMostFactors = 20;
+constexpr size_t kDegree = 5;         // as in the scores of attention over an image: b * (h * w)^2
 constexpr int64_t kMostBy = 128;      // of quotients
 constexpr int64_t kMostMultiple = 8;  // for the sum that is rounded
 constexpr int64_t kLarge = int64_t{1} << 52;
@@ -44,13 +44,12 @@ Size sum_of(std::vector<Size::Term> terms, int64_t rest) {
 }  // namespace
 
 Formulas::Formulas(const std::vector<Dim>& dims, const std::vector<std::vector<int64_t>>& probes)
-    : dims_(dims.size()), probes_(probes.size()) {
+    : dims_(dims.size()), probes_(probes.size()), products_(kDegree + 1) {
   for (uint32_t d = 0; d < dims_; ++d) {
     Samples& values = values_.emplace_back();
     for (const auto& probe : probes) values.push_back(probe[d]);
-    factors_.push_back(d);
+    add_factor(d);
   }
-  make_products();
   for (uint32_t d = 0; d < dims_; ++d) {
     if (dims[d].multiple == 1) continue;
     Samples values;
@@ -59,26 +58,20 @@ Formulas::Formulas(const std::vector<Dim>& dims, const std::vector<std::vector<i
   }
 }
 
-// Products of up to kDegree factors, the simplest first.
-void Formulas::make_products() {
-  products_ = {};
-  size_t from = 0;
-  for (const uint32_t f : factors_) products_.push_back({{f}, values_[f]});
-  for (size_t degree = 2; degree <= kDegree; ++degree) {
-    const size_t until = products_.size();
-    for (size_t p = from; p < until; ++p)
-      for (const uint32_t f : factors_) {
-        if (f < products_[p].of.back()) continue;
-        Product made = products_[p];
-        made.of.push_back(f);
-        bool fits = true;
-        for (size_t i = 0; i < probes_ && fits; ++i)
-          fits = !__builtin_mul_overflow(made.values[i], values_[f][i], &made.values[i]) &&
-                 made.values[i] < kLarge;
-        if (fits) products_.push_back(std::move(made));
-      }
-    from = until;
-  }
+// Makes the products of up to kDegree factors that this one, the last so far, is among.
+void Formulas::add_factor(uint32_t factor) {
+  factors_.push_back(factor);
+  products_[1].push_back({{factor}, values_[factor]});
+  for (size_t degree = 2; degree <= kDegree; ++degree)
+    for (const Product& product : products_[degree - 1]) {
+      Product made = product;
+      made.of.push_back(factor);
+      bool fits = true;
+      for (size_t i = 0; i < probes_ && fits; ++i)
+        fits = !__builtin_mul_overflow(made.values[i], values_[factor][i], &made.values[i]) &&
+               made.values[i] < kLarge;
+      if (fits) products_[degree].push_back(std::move(made));
+    }
 }
 
 std::optional<uint32_t> Formulas::find(const Samples& values, bool shape) {
@@ -96,14 +89,15 @@ std::optional<uint32_t> Formulas::find(const Samples& values, bool shape) {
 std::optional<uint32_t> Formulas::find_near(const Samples& near,
                                             const std::function<bool(const Samples&)>& is) {
   const auto least = static_cast<size_t>(std::ranges::min_element(near) - near.begin());
-  for (const Product& product : products_) {
-    const int64_t of = product.values[least];
-    const int64_t factor = of < 1 ? 0 : (near[least] + of / 2) / of;
-    if (factor < 1) continue;
-    Samples values;
-    for (const int64_t one : product.values) values.push_back(factor * one);
-    if (is(values)) return find(values, false);
-  }
+  for (const auto& products : products_)
+    for (const Product& product : products) {
+      const int64_t of = product.values[least];
+      const int64_t factor = of < 1 ? 0 : (near[least] + of / 2) / of;
+      if (factor < 1) continue;
+      Samples values;
+      for (const int64_t one : product.values) values.push_back(factor * one);
+      if (is(values)) return find(values, false);
+    }
   return std::nullopt;
 }
 
@@ -113,32 +107,33 @@ uint32_t Formulas::keep(Size size, const Samples& values, bool factor) {
   sizes_.push_back(std::move(size));
   values_.push_back(values);
   known_.emplace(values, index);
-  if (factor && !plain && factors_.size() < kMostFactors) {
-    factors_.push_back(static_cast<uint32_t>(dims_) + index);
-    make_products();
-  }
+  if (factor && !plain && factors_.size() < kMostFactors)
+    add_factor(static_cast<uint32_t>(dims_) + index);
   return index;
 }
 
 std::optional<Size> Formulas::linear(const Samples& values) const {
   const std::vector<size_t> at = all(probes_);
   std::optional<Size> with_rest;
-  for (const Product& product : products_) {
-    int64_t factor = 0, rest = 0;
-    if (!on_line(values, product.values, at, factor, rest)) continue;
-    if (rest == 0) return sum_of({{factor, product.of}}, 0);
-    if (!with_rest) with_rest = sum_of({{factor, product.of}}, rest);
-  }
+  for (const auto& products : products_)
+    for (const Product& product : products) {
+      int64_t factor = 0, rest = 0;
+      if (!on_line(values, product.values, at, factor, rest)) continue;
+      if (rest == 0) return sum_of({{factor, product.of}}, 0);
+      if (!with_rest) with_rest = sum_of({{factor, product.of}}, rest);
+    }
   return with_rest;
 }
 
 // values = a*x + b*y + rest: the differences to the first probe determine a and b.
 std::optional<Size> Formulas::two_products(const Samples& values) const {
   if (probes_ < 5) return std::nullopt;
-  // Products of up to two factors come first.
-  for (size_t i = 0; i < products_.size() && products_[i].of.size() <= 2; ++i)
+  std::vector<const Product*> simple;
+  for (const size_t degree : {1, 2})
+    for (const Product& product : products_[degree]) simple.push_back(&product);
+  for (size_t i = 0; i < simple.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
-      const Product &x = products_[i], &y = products_[j];
+      const Product &x = *simple[i], &y = *simple[j];
       const auto step = [&](const Samples& of, size_t p) { return Wide{of[p]} - of[0]; };
       const Wide divisor =
           step(x.values, 1) * step(y.values, 2) - step(x.values, 2) * step(y.values, 1);
@@ -191,20 +186,21 @@ std::optional<Size> Formulas::bounded(const Samples& values) const {
       if (values[p] != bound) at.push_back(p);
     if (at.size() < 3 || at.size() + 2 > probes_) continue;
     const bool upper = bound == greatest;
-    for (const Product& product : products_) {
-      int64_t factor = 0, rest = 0;
-      if (!on_line(values, product.values, at, factor, rest)) continue;
-      bool fits = true;
-      for (size_t p = 0; p < probes_ && fits; ++p) {
-        const Wide line = Wide{factor} * product.values[p] + rest;
-        fits = values[p] == (upper ? std::min<Wide>(line, bound) : std::max<Wide>(line, bound));
+    for (const size_t degree : {1, 2})
+      for (const Product& product : products_[degree]) {
+        int64_t factor = 0, rest = 0;
+        if (!on_line(values, product.values, at, factor, rest)) continue;
+        bool fits = true;
+        for (size_t p = 0; p < probes_ && fits; ++p) {
+          const Wide line = Wide{factor} * product.values[p] + rest;
+          fits = values[p] == (upper ? std::min<Wide>(line, bound) : std::max<Wide>(line, bound));
+        }
+        if (!fits) continue;
+        Size made = sum_of({{factor, product.of}}, rest);
+        made.kind = upper ? Size::Kind::Least : Size::Kind::Greatest;
+        made.by = bound;
+        return made;
       }
-      if (!fits) continue;
-      Size made = sum_of({{factor, product.of}}, rest);
-      made.kind = upper ? Size::Kind::Least : Size::Kind::Greatest;
-      made.by = bound;
-      return made;
-    }
   }
   return std::nullopt;
 }

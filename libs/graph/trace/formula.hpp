@@ -39,7 +39,7 @@ class Formulas {
     std::vector<uint32_t> of;
     Samples values;
   };
-  void make_products();
+  void add_factor(uint32_t factor);
   std::optional<Size> linear(const Samples& values) const;
   std::optional<Size> two_products(const Samples& values) const;
   std::optional<Size> quotient(const Samples& values);
@@ -50,8 +50,8 @@ class Formulas {
   size_t probes_;
   std::vector<Samples> values_;
   std::vector<Size> sizes_;
-  std::vector<uint32_t> factors_;  // what products are made of
-  std::vector<Product> products_;
+  std::vector<uint32_t> factors_;               // what products are made of
+  std::vector<std::vector<Product>> products_;  // by the number of their factors
   std::map<Samples, uint32_t> known_;
   std::optional<Ambiguous> ambiguous_;
 };

@@ -7,7 +7,7 @@
 
 #define TN_TRACE_ID "trace"
 #define TN_TRACE_NAME "tn.trace"
-#define TN_TRACE_REVISION 2u
+#define TN_TRACE_REVISION 3u
 
 /* The listener, on the thread that began. Numbers of buffers are never reused. */
 typedef struct tn_trace_sink {
@@ -19,6 +19,8 @@ typedef struct tn_trace_sink {
                           uint64_t bytes);
   /* Called when someone asks for an element of the buffer. Returns the error, which says what asked. */
   tn_status* (*read)(void* ctx, uint64_t buffer);
+  /* Releases what these functions and kernels return: it is not the plugin's, and its host would say so under TENON_VALIDATE. */
+  void (*release)(tn_status* status);
 } tn_trace_sink;
 
 typedef struct tn_trace_table {

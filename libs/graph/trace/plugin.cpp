@@ -28,6 +28,15 @@ const tn_trace_sink& sink() {
   return *t_sink;
 }
 
+// Throws the error of a sink or of another plugin's kernel as one of this plugin's.
+void pass_on(tn_status* status) {
+  if (status == nullptr) return;
+  const uint32_t code = host()->status_code(status);
+  const std::string message(view_of(host()->status_message(status)));
+  sink().release(status);
+  fail(code, message);
+}
+
 // ---- Kernels --------------------------------------------------------------------------------------------------------------
 
 // Records calls of one op, for operands in one form.
@@ -77,7 +86,7 @@ const tn_kernel* kernel_for(const Recorder& recorder, const tn_call& call) {
     const tn_kernel* kernel = g_dispatch->kernel_at(recorder.op, t_target, dtype, i);
     if (kernel == nullptr || (given & ~kernel->flags) != 0) return nullptr;
     uint32_t yes = 1;
-    if (kernel->supports != nullptr) check(kernel->supports(kernel->self, &call, &yes));
+    if (kernel->supports != nullptr) pass_on(kernel->supports(kernel->self, &call, &yes));
     if (yes != 0) return kernel;
   }
 }
@@ -99,7 +108,7 @@ Status run(void* self, void*, const tn_call* call) {
         fail(TN_FAILED_PRECONDITION,
              "the shape of its result depends on elements, which a graph does not know");
     const tn_kernel* kernel = t_target == nullptr ? nullptr : kernel_for(recorder, *call);
-    check(sink().called(sink().ctx, recorder.op, call, kernel));
+    pass_on(sink().called(sink().ctx, recorder.op, call, kernel));
   });
 }
 
@@ -125,10 +134,10 @@ class Trace {
   }
   void free(uint32_t, void*) {}
   void copy_in(uint32_t, void*, const void* src, void* buffer, uint64_t offset, uint64_t bytes) {
-    check(sink().copied_in(sink().ctx, src, number_of(buffer), offset, bytes));
+    pass_on(sink().copied_in(sink().ctx, src, number_of(buffer), offset, bytes));
   }
   void copy_out(uint32_t, void*, void* buffer, uint64_t, void*, uint64_t) {
-    check(sink().read(sink().ctx, number_of(buffer)));
+    pass_on(sink().read(sink().ctx, number_of(buffer)));
   }
   void copy_within(uint32_t, void*, void*, uint64_t, void*, uint64_t, uint64_t) {
     fail(TN_UNIMPLEMENTED, "[graph] no copies of bytes");

@@ -85,6 +85,7 @@ Recorder::Recorder(Device target) {
   sink_.read = [](void* self, uint64_t number) {
     return guarded([&] { static_cast<const Recorder*>(self)->refuse_read(number); });
   };
+  sink_.release = tn_status_release;
   tn_generator_get_state(nullptr, &seed_, &offset_);
   tn_device_redirect(recording.get(), stream());
   table().listen(&sink_, target.get());

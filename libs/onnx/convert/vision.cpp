@@ -28,16 +28,14 @@ Tensor affine_grid(const Call& call) {
   Ints shape(sizes.begin() + 2, sizes.end());
   std::vector<Tensor> coordinates;
   for (size_t d = rank; d-- > 0;) {
-    std::vector<double> along;
     const auto size = static_cast<double>(shape[d]);
-    for (int64_t i = 0; i < shape[d]; ++i) {
-      const auto at = static_cast<double>(i);
-      along.push_back(corners ? (size > 1 ? -1 + 2 * at / (size - 1) : -1)
-                              : -1 + (2 * at + 1) / size);
-    }
+    const Tensor at = arange(0, shape[d], 1, DType::F64);
+    const Tensor along = !corners   ? (at * 2 + 1) / size - 1
+                         : size > 1 ? at * 2 / (size - 1) - 1
+                                    : at - 1;
     Ints one(rank, 1);
     one[d] = shape[d];
-    coordinates.push_back(tensor(along, one).to(theta.dtype()).expand(shape));
+    coordinates.push_back(along.to(theta.dtype()).reshape(one).expand(shape));
   }
   coordinates.push_back(ones(shape, theta.dtype()));
   Tensor points =

@@ -115,10 +115,39 @@ void scan(Emitter& out, const RecordedCall& call) {
                      call.results.size()));
 }
 
+// Running products, for which opsets before 26 have no op: a scan that multiplies.
+void cumprod(Emitter& out, const RecordedCall& call) {
+  const RecordedView& y = call.results[0];
+  const RecordedView x = call.view("x");
+  std::string given = out.value(x);
+  if (x.dtype != y.dtype)
+    given = out.node("Cast", {given}, {{"to", static_cast<int64_t>(type_of_dtype(y.dtype))}});
+  if (y.shape.empty()) return out.give(call, given);
+  const auto rank = static_cast<int64_t>(y.shape.size());
+  const int64_t dim = (call.integer("dim") + rank) % rank;
+  std::vector<int64_t> slice = y.shape;
+  slice.erase(slice.begin() + dim);
+  Subgraph graph(out);
+  const std::string total = graph.input(y.dtype, slice), one = graph.input(y.dtype, slice),
+                    next = out.fresh("Mul");
+  graph.nodes().message(
+      1, Writer().bytes(1, total).bytes(1, one).bytes(2, next).bytes(3, next).bytes(4, "Mul"));
+  for (int i = 0; i < 2; ++i) graph.result(next, y.dtype, slice);
+  const std::string begins = out.node("Expand", {out.number(1, y.dtype), out.ints(slice)});
+  const std::vector<int64_t> along = {dim};
+  out.give(call, out.nodes("Scan", {begins, given},
+                           {{"body", graph.finish("body")},
+                            {"num_scan_inputs", int64_t{1}},
+                            {"scan_input_axes", along},
+                            {"scan_output_axes", along}},
+                           2)[1]);
+}
+
 }  // namespace
 
 void add_control(std::map<std::string, Emit>& table) {
   table["cond"] = cond;
+  table["cumprod"] = cumprod;
   table["loop"] = loop;
   table["scan"] = scan;
 }

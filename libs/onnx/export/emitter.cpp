@@ -160,10 +160,23 @@ std::string Emitter::range(int64_t n) {
 
 void Emitter::hold(const RecordedView& view, const std::string& name) {
   const RecordedBuffer& buffer = from_.buffers[view.buffer];
-  if (view.numel() != buffer.size)
-    throw Error(TN_UNIMPLEMENTED, "[onnx.export] a write into a part of a tensor");
+  if (view.numel() != buffer.size) return write(view, name);
   held_[view.buffer] = Held{name, view};
   flat_.erase(view.buffer);
+}
+
+// Writes into a part of a buffer: all its elements are made anew, with those of the part in their places.
+void Emitter::write(const RecordedView& part, const std::string& name) {
+  const RecordedBuffer& buffer = from_.buffers[part.buffer];
+  const RecordedView all{part.buffer, buffer.dtype, 0, {buffer.size}, {1}, part.varies};
+  const std::string before = held_[part.buffer] || buffer.role == RecordedBuffer::Weight
+                                 ? rows(held(all))
+                                 : node("Expand", {number(0, buffer.dtype), ints({buffer.size})});
+  const std::string at = node("Reshape", {places(part), ints({-1})}),
+                    flat = node("Reshape", {name, ints({-1})});
+  held_[part.buffer] =
+      Held{node("ScatterElements", {before, at, flat}, {{"axis", int64_t{0}}}), all};
+  flat_.erase(part.buffer);
 }
 
 Emitter::Held& Emitter::held(const RecordedView& wanted) {
@@ -315,15 +328,21 @@ std::string Emitter::reversed(const RecordedView& wanted) {
   return node("Slice", {value(forwards), ints(last), ints(beyond_first), ints(axes), ints(last)});
 }
 
+// The place in its buffer of each element of a view, computed from its sizes.
+std::string Emitter::places(const RecordedView& view) {
+  std::string made = view.shape.empty() ? weight(tensor(view.offset)) : ints({view.offset});
+  for (size_t d = 0; d < view.shape.size(); ++d) {
+    Ints along(view.shape.size(), 1);
+    along[d] = -1;
+    const std::string steps = node("Mul", {range(view.shape[d]), ints({view.strides[d]})});
+    made = node("Add", {made, node("Reshape", {steps, ints(along)})});
+  }
+  return made;
+}
+
 // Any view, by gathering each element.
 std::string Emitter::gathered(Held& from, const RecordedView& wanted) {
-  Ints places(static_cast<size_t>(wanted.numel()), wanted.offset);
-  for (size_t i = 0; i < places.size(); ++i) {
-    auto at = static_cast<int64_t>(i);
-    for (size_t d = wanted.shape.size(); d-- > 0; at /= wanted.shape[d])
-      places[i] += at % wanted.shape[d] * wanted.strides[d];
-  }
-  return node("Gather", {rows(from), weight(tensor(places, wanted.shape))}, {{"axis", int64_t{0}}});
+  return node("Gather", {rows(from), places(wanted)}, {{"axis", int64_t{0}}});
 }
 
 std::string Emitter::value(const RecordedView& view, bool broadcast) {

@@ -109,6 +109,8 @@ class Emitter {
   std::string stepped(const Held& from, const RecordedView& wanted);
   std::string reversed(const RecordedView& wanted);
   std::string gathered(Held& from, const RecordedView& wanted);
+  std::string places(const RecordedView& view);
+  void write(const RecordedView& part, const std::string& name);
   std::string initializer(const Tensor& on_host, const std::string& name);
   // Adds nodes that compute a constant from the sizes of a run.
   std::string followed(const Tensor& like, const std::vector<Follows>& elements);

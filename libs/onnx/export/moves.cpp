@@ -136,18 +136,6 @@ Indices indices_of(Emitter& out, const RecordedCall& call) {
   return made;
 }
 
-// One index anywhere, or several for the first dimensions.
-void index(Emitter& out, const RecordedCall& call) {
-  const Indices of = indices_of(out, call);
-  const std::string x = out.input(call, "x");
-  if (of.given.size() == 1)
-    return out.give(
-        call, out.node("Gather", {x, of.given[0]}, {{"axis", static_cast<int64_t>(of.first)}}));
-  if (of.first != 0)
-    throw Error(TN_UNIMPLEMENTED, "[onnx.export] several indices behind the first dimension");
-  out.give(call, out.node("GatherND", {x, of.positions(out)}));
-}
-
 // 0, 1, … with `count` of them from `from` on moved to the front, or those at the front moved there.
 Ints order(size_t rank, size_t from, size_t count, bool to_front) {
   Ints made(rank);
@@ -155,6 +143,24 @@ Ints order(size_t rank, size_t from, size_t count, bool to_front) {
   const auto at = made.begin() + static_cast<std::ptrdiff_t>(to_front ? from : count);
   std::rotate(made.begin(), at, made.begin() + static_cast<std::ptrdiff_t>(from + count));
   return made;
+}
+
+// One index anywhere, or several, whose dimensions GatherND takes at the front.
+void index(Emitter& out, const RecordedCall& call) {
+  const Indices of = indices_of(out, call);
+  std::string x = out.input(call, "x");
+  if (of.given.size() == 1)
+    return out.give(
+        call, out.node("Gather", {x, of.given[0]}, {{"axis", static_cast<int64_t>(of.first)}}));
+  const size_t rank = call.view("x").shape.size(), count = of.given.size();
+  if (of.first != 0) x = out.node("Transpose", {x}, {{"perm", order(rank, of.first, count, true)}});
+  std::string made = out.node("GatherND", {x, of.positions(out)});
+  if (of.first != 0) {
+    const size_t common = of.common.size();
+    made = out.node("Transpose", {made},
+                    {{"perm", order(rank - count + common, of.first, common, false)}});
+  }
+  out.give(call, made);
 }
 
 // ScatterND writes at the first dimensions, so the ones that are indexed go there and back.
@@ -256,6 +262,12 @@ void full(Emitter& out, const RecordedCall& call) {
                           {out.number(call.number("value"), made.dtype), out.ints(made.shape)}));
 }
 
+void eye(Emitter& out, const RecordedCall& call) {
+  const RecordedView& made = call.results[0];
+  const std::string like = out.node("Expand", {out.number(0, made.dtype), out.ints(made.shape)});
+  out.give(call, out.node("EyeLike", {like}, {{"k", call.integer("k")}}));
+}
+
 // Computed in double precision, unless it counts from 0.
 void arange_of(Emitter& out, const RecordedCall& call) {
   const RecordedView& made = call.results[0];
@@ -291,6 +303,7 @@ void add_moves(std::map<std::string, Emit>& table) {
   table["tril"] = table["triu"] = triangle;
   table["full"] = table["full_like"] = full;
   table["arange"] = arange_of;
+  table["eye"] = eye;
 }
 
 }  // namespace tenon::onnx

@@ -51,10 +51,10 @@ void Sizes::probe() {
   for (size_t k = 0; k < kProbes; ++k) {
     std::vector<int64_t> sizes;
     for (size_t d = 0; d < dims_.size(); ++d) {
-      // Many nodes treat one element, and the maximum, specially.
+      // Many nodes treat one element, also of a part, and sizes near the maximum specially.
       const int64_t by = dims_[d].multiple, least = dims_[d].min / by, most = dims_[d].max / by;
-      const int64_t low = std::clamp<int64_t>(2, least, most),
-                    range = std::max<int64_t>(most - low, 1);
+      const int64_t low = std::clamp(std::clamp<int64_t>(most / 4, 2, 24), least, most),
+                    range = std::max<int64_t>(most - low - (most - low) / 4, 1);
       // Each dim takes the numbers in another order, so that none is a formula of the others.
       int64_t size = kUnusual.at((k * (2 * d + 1) + 5 * d) % kUnusual.size());
       for (int64_t tries = 0; tries < range; ++tries, ++size) {

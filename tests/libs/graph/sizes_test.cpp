@@ -101,12 +101,22 @@ TEST(Sizes, ABranchOnASizeIsRefused) {
 
 TEST(Sizes, AFunctionThatFailsSaysSo) {
   const auto fn = [](In in) -> std::vector<Tensor> {
-    if (in[0].shape(0) > 100) throw std::runtime_error("too long");
+    if (in[0].shape(0) > 100 || in[0].shape(0) % 5 == 2) throw std::runtime_error("not so many");
     return {in[0] + 1};
   };
   EXPECT_THROW(graph::trace({randn({4})}, {{{0, {"rows"}}}}, fn), std::runtime_error);
-  const graph::Program program = graph::trace({randn({4})}, {{{0, {"rows", 1, 100}}}}, fn);
+  const graph::Program program = graph::trace({randn({5})}, {{{0, {"rows", 5, 100, 5}}}}, fn);
   EXPECT_EQ(program({randn({100})})[0].shape(0), 100);
+}
+
+TEST(Sizes, TheGreatestSizeIsFound) {
+  const auto fn = [](In in) -> std::vector<Tensor> {
+    if (in[0].shape(0) > 100) throw std::runtime_error("too long");
+    return {in[0] + 1};
+  };
+  const graph::Program program = graph::trace({randn({4})}, {{{0, {"rows"}}}}, fn);
+  EXPECT_EQ(program({randn({100})})[0].shape(0), 100);
+  EXPECT_THROW(program({randn({101})}), Error);
 }
 
 // Traces in C a function of a vector that fails where `fails` says so, and otherwise calls what `op` gives. Returns
@@ -145,7 +155,8 @@ TEST(Sizes, TheCInterfaceTellsIfTheFunctionFailed) {
   const auto branch = [](const Tensor& x) { return x.shape(0) > 100 ? x.exp() : x.sin(); };
   EXPECT_EQ(function_failed([](int64_t) { return false; }, sine), std::nullopt);
   EXPECT_EQ(function_failed([](int64_t size) { return size % 2 != 0; }, sine), std::nullopt);
-  EXPECT_EQ(function_failed([](int64_t size) { return size > 20; }, sine), 1u);
+  EXPECT_EQ(function_failed([](int64_t size) { return size > 20; }, sine), std::nullopt);
+  EXPECT_EQ(function_failed([](int64_t size) { return size % 5 == 2; }, sine), 1u);
   // It fails at odd sizes, which it need not take; what is refused is the branch.
   EXPECT_EQ(function_failed([](int64_t size) { return size % 2 != 0; }, branch), 0u);
 }

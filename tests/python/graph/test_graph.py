@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 
+import numpy as np
 import pytest
 
 import tenon
@@ -173,6 +174,39 @@ def test_inputs_of_any_strides():
     x = tenon.randn(4, 6)
     program = tenon.graph.trace(lambda x: x.cumsum(1), tenon.ones(6, 4))
     assert same(program(x.T), x.T.cumsum(1))
+
+
+def test_values_are_put_where_a_mask_is_true():
+    """Also in a trace, which knows no elements: the size of nothing depends on them."""
+    def fn(x, mask):
+        y = x.clone()
+        y[tenon.isinf(y)] = tenon.tensor([7.0])
+        y[:, mask] = float('-inf')
+        y[None, mask] = 2
+        return y
+    x, mask = tenon.randn(3, 4, 5), tenon.tensor([True, False, True, True, False])
+    square = tenon.randn(5, 5)
+    square[2, 2] = float('inf')
+    program = tenon.graph.trace(fn, square, mask)
+    wanted = square.clone().numpy()
+    wanted[np.isinf(wanted)] = 7
+    wanted[:, mask.numpy()] = -np.inf
+    wanted[mask.numpy()] = 2
+    assert (fn(square, mask).numpy() == wanted).all() and (program(square, mask).numpy() == wanted).all()
+    y = x.clone()
+    y[:, 1:3, mask] = 3
+    y[y > 2.5] = 1
+    theirs = x.numpy().copy()
+    theirs[:, 1:3, mask.numpy()] = 3
+    theirs[theirs > 2.5] = 1
+    assert (y.numpy() == theirs).all()
+    value = tenon.tensor(2.0, requires_grad=True)
+    y = (x * value).clone()
+    y[x > 0] = value
+    y.sum().backward()
+    assert abs(float(value.grad) - float(tenon.where(x > 0, 1.0, x).sum())) < 1e-4
+    with pytest.raises(IndexError, match='a mask of size 4'):
+        y[tenon.tensor([True] * 4)] = 1
 
 
 def test_arguments_are_checked():
@@ -375,6 +409,12 @@ def test_graphs_under_validation():
             step(x)
             with tenon.no_grad():
                 assert (program(x) == net(x)).all()
+            try:
+                tenon.graph.trace(lambda x: x * x.sum().item(), x)
+            except tenon.Error as error:
+                assert 'item()' in str(error), error
+            else:
+                raise AssertionError('an element was read')
         print(len(step._programs))"""
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False, env={**os.environ, 'TENON_VALIDATE': '1'})
     assert (done.returncode, done.stdout, done.stderr) == (0, '1\n', '')

@@ -426,3 +426,44 @@ def test_what_no_run_can_do():
 
 def test_iterators_among_the_arguments_are_read_once():
     compare(lambda: ((lambda parts: sum(parts)), None), [lambda run, _: run(X * i for i in range(3))] * 2, programs=0)
+
+
+@pytest.mark.parametrize('norm', ['weight_norm', 'spectral_norm'])
+def test_weights_that_a_hook_writes(norm):
+    """In a trace the module has the recorded weight only as long as its forward runs."""
+    def made():
+        tenon.manual_seed(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            layers = [getattr(tenon.torch.nn.utils, norm)(nn.Conv1d(2, 2, 3, padding=1)) for _ in range(2)]
+        return nn.Sequential(layers[0], nn.ReLU(), layers[1])
+
+    def trained(net, wrap):
+        optimizer = tenon.optim.SGD(net.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+        step, losses = wrap(step), []
+        for seed in range(4):
+            tenon.manual_seed(seed)
+            losses.append(step(tenon.randn(2, 2, 8)).item())
+        return losses
+    net, x = made().eval(), tenon.randn(2, 2, 8)
+    with warnings.catch_warnings(), tenon.no_grad():
+        warnings.simplefilter('error')
+        fast = tenon.compile(net, exact=True)
+        for _ in range(3):
+            assert (fast(x) == net(x)).all()
+        assert net[0].weight.device.type == 'cpu'
+        net[0].bias.fill_(3)
+        assert (fast(x) == net(x)).all()
+    if norm == 'weight_norm':
+        with warnings.catch_warnings():
+            warnings.simplefilter('error')
+            assert trained(made(), tenon.compile) == trained(made(), lambda step: step)
+        plain = tenon.torch.nn.utils.remove_weight_norm(net[0])
+        assert not plain._forward_hooks and not plain._forward_pre_hooks

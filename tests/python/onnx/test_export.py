@@ -57,6 +57,18 @@ def i(*values):
 UNARY = '''neg abs sign floor ceil round reciprocal exp sin cos tan atan sinh cosh tanh asinh erf isnan isinf relu sigmoid selu mish hardswish
     square silu expm1 exp2 erfc log_sigmoid isfinite trunc leaky_relu hardsigmoid softplus elu logical_not clone'''.split()
 POSITIVE = 'log sqrt rsqrt log1p log2 log10'.split()
+def written_parts(a, b):
+    y, z = a.clone(), b.t()
+    y[:, 0] = 1
+    y[1:, 1:3] = b[:2, 1:3]
+    z = z.clone()
+    z[::2, -1] = a[:3, 1]
+    w = tenon.empty((3, 4))
+    w[:, :2] = a[:, 2:]
+    w[:, 2:] = a[:, :2]
+    return y, z, w
+
+
 BINARY = 'add sub mul div maximum minimum equal less less_equal greater greater_equal not_equal remainder floor_divide logical_and'.split()
 CASES = {
     **{name: (getattr(tenon, name), (x(),)) for name in UNARY},
@@ -76,7 +88,7 @@ CASES = {
                         tenon.l1_loss(a, a * 2), tenon.l1_loss(a, a * a, 'none')), (x(),)),
     'truth': (lambda a: (tenon.any(a > 1, 1), tenon.all(a > -1, 1), tenon.count_nonzero(a > 0, 0)), (x(),)),
     'order': (lambda a: (tenon.argmax(a, 1), tenon.argmin(a), tenon.sort(a, 2)[0], tenon.argsort(a, 1), tenon.topk(a, 2, 2)[1]), (x(),)),
-    'cumsum': (lambda a: tenon.cumsum(a, 1), (x(),)), 'softmax': (lambda a: (tenon.softmax(a, 1), tenon.log_softmax(a, -1)), (x(),)),
+    'cumsum': (lambda a: tenon.cumsum(a, 1), (x(),)), 'cumprod': (lambda a: (tenon.cumprod(a, 1), tenon.cumprod(a[0, 0], -1), tenon.cumprod(a > 0, 2)), (x(),)), 'softmax': (lambda a: (tenon.softmax(a, 1), tenon.log_softmax(a, -1)), (x(),)),
     'concat': (lambda a: (tenon.concat([a, a.transpose(0, 1).transpose(0, 1)], 1), tenon.stack([a, a], 1)), (x(),)),
     'repeat': (lambda a: tenon.tile(a, (2, 1)), (x(),)),
     'gather': (lambda a, n: (a.gather(0, n), tenon.scatter(a, 0, n, a), tenon.scatter_add(a, 0, n, a)), (x(2, 3), tenon.tensor([[0, 1, 0], [1, 0, 1]]))),
@@ -89,10 +101,13 @@ CASES = {
                   (x(3, 4, 4), tenon.tensor([2, 0]), tenon.tensor([1, -1]))),
     'grid_sample': (lambda a, g: tuple(tenon.grid_sample(a, g, mode, pads, corners) for mode, pads, corners in
                                        [('bilinear', 'zeros', False), ('nearest', 'border', True), ('bilinear', 'reflection', False)]), (x(1, 2, 4, 5), x(1, 3, 3, 2, low=-1.3, high=1.3))),
+    'indices behind the first': (lambda a, n: (a[:, n, n], a[:, :, n[:, None], n], a[:, :, :, n, n]), (x(2, 3, 4, 4, 5), i(2, 0, 1))),
+    'written parts': (written_parts, (x(3, 4), x(4, 5))),
     'index_add': (lambda a, n: tenon.index_add(a, 0, n, a), (x(2, 3), tenon.tensor([1, 0]))),
     'select': (lambda a, n: (a.index_select(1, n), a[n], a[:, n], a[n, n]), (x(3, 3, 2), i(2, 0))),
     'pad': (lambda a: (tenon.pad(a, (1, 2)), tenon.pad(a, (1, 0, 2, 1), value=3.0), tenon.pad(a, (1, 1), mode='reflect'), tenon.pad(a, (1, 1), mode='replicate')), (x(1, 3, 4),)),
     'roll': (lambda a: (tenon.roll(a, 1, 1), tenon.roll(a, (-1, 2), (0, 2))), (x(),)), 'one_hot': (lambda n: tenon.one_hot(n, 4), (i(0, 3),)),
+    'eye': (lambda a: (a + tenon.torch.eye(4, device=a.device), tenon._core.ops['eye'](3, 5, 1, device=a.device) * a[0, 0]), (x(4, 4),)),
     'triangles': (lambda a: (tenon.tril(a), tenon.triu(a, 1)), (x(3, 4),)),
     'made': (lambda a: (a + tenon.full((4,), 2.0), tenon.full_like(a, 3.0), a * tenon.arange(4, dtype='f32')), (x(),)),
     'full_like': (lambda a: tenon._core.ops['full_like'](a, 3.0) + a, (x(),)),

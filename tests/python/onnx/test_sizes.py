@@ -60,6 +60,35 @@ class Attention(nn.Module):
         return self.out(y.transpose(1, 2).reshape((batch, length, width)))
 
 
+def masked(mask):
+    """As a BERT hides tokens: the first is always seen."""
+    mask = mask.clone()
+    mask[:, 0] = 1
+    mask[mask < -1] = 0
+    return (1 - mask[:, None, None, :]) * -1e9
+
+
+def shifted(x, y):
+    """As relative positions of Transformer-XL: columns shift by one in each row."""
+    batch, length = x.shape
+    both = tenon.concat([x, y], 1)
+    scores = (both[:, None, :] * x[:, :, None])
+    scores = tenon.concat([tenon.zeros((batch, length, 1)), scores], 2)
+    return scores.reshape((batch, both.shape[1] + 1, length))[:, 1:].reshape((batch, length, both.shape[1]))
+
+
+class Positions(nn.Module):
+    """A table of 20 positions for the rows of a convolution that halves."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.table = nn.Conv1d(3, 4, 3, 2, 1), nn.Parameter(tenon.randn(20, 4))
+
+    def forward(self, x):
+        y = self.conv(x).transpose(1, 2)
+        return y + self.table[:y.shape[1]]
+
+
 B, BL = {0: {0: 'b'}}, {0: {0: 'b', 1: 'l'}}
 LONG = {0: {0: 'b', 1: Dim('l', max=32)}}
 CASES = {
@@ -84,6 +113,11 @@ CASES = {
     'norms': (lambda a: (nn.GroupNorm(2, 4)(a), nn.InstanceNorm2d(4)(a), tenon.layer_norm(a.permute(0, 2, 3, 1), (4,))), [[(2, 4, 3, 5)], [(3, 4, 6, 7)]], {0: {0: 'b', 2: 'h', 3: 'w'}}),
     'attention': (Attention(True), [[(2, 5, 8)], [(1, 1, 8)], [(3, 32, 8)]], LONG),
     'attention by a mask': (Attention(False), [[(2, 5, 8)], [(1, 1, 8)], [(3, 32, 8)]], LONG),
+    'masked': (masked, [[(2, 3)], [(5, 7)]], BL),
+    'shifted columns': (shifted, [[(2, 3), (2, 4)], [(5, 7), (5, 2)]], {0: {0: 'b', 1: 'l'}, 1: {0: 'b', 1: 'm'}}),
+    'a table that ends': (Positions(), [[(2, 3, 9)], [(1, 3, 40)], [(4, 3, 3)]], {0: {0: 'b', 2: 'l'}}),
+    'products': (lambda a: (tenon.cumprod(a, 1), tenon.eye(a.shape[1])), [[(2, 3)], [(5, 7)]], BL),
+    'two indices': (lambda a: a[:, tenon.tensor([0, 1]), tenon.tensor([2, 0])], [[(2, 3, 4)], [(5, 7, 4)]], BL),
     'lstm': (nn.LSTM(4, 5, batch_first=True), [[(2, 3, 4)], [(5, 7, 4)]], BL),
     'loop': (lambda a: tenon.graph.loop(lambda b: b.sum() < 50, lambda b: b + a * a, a), [[(2, 3)], [(5, 7)]], BL),
     'scan': (lambda a: tenon.graph.scan(lambda total, b: (total + b, total * b), a[0], a), [[(2, 3)], [(5, 7)]], BL),
@@ -110,11 +144,11 @@ def test_sizes_have_their_names(tmp_path):
     assert shapes == [['batch', 'length'], ['batch', 'length'], ['batch', 'length'], ['batch'], [None, 'length']]
 
 
-def of_nodes(nodes, inputs, results, path, **constants):
-    """A model of these nodes, in opset 18."""
+def of_nodes(nodes, inputs, results, path, opset=18, **constants):
+    """A model of these nodes."""
     ports = [[onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in each.items()] for each in (inputs, results)]
     held = [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, 'g', *ports, held), opset_imports=[onnx.helper.make_opsetid('', 18)], ir_version=8), path)
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, 'g', *ports, held), opset_imports=[onnx.helper.make_opsetid('', opset)], ir_version=9 if opset > 18 else 8), path)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
@@ -157,6 +191,19 @@ def test_nodes_of_any_size(name, tmp_path):
         wanted, = peer.run(None, {'x': x.numpy()})
         for run in model, program:
             np.testing.assert_allclose(run(x).numpy(), wanted, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize('corners', [0, 1])
+def test_affine_grids_of_any_size(corners, tmp_path):
+    theta = RNG.normal(size=(2, 2, 3)).astype('f4')
+    peer = of_nodes([n('Shape', 'x', 's'), n('AffineGrid', 'theta s', 'y', align_corners=corners)], {'x': [2, 4, 'h', 'w']}, {'y': None}, tmp_path / 'm.onnx', 20, theta=theta)
+    model = tenon.onnx.load(tmp_path / 'm.onnx')
+    program = tenon.graph.trace(model, made(2, 4, 6, 4), dynamic={0: {2: 'h', 3: 'w'}})
+    for h, w in (6, 4), (5, 9), (30, 17):
+        x = made(2, 4, h, w)
+        wanted, = peer.run(None, {'x': x.numpy()})
+        for run in model, program:
+            np.testing.assert_allclose(run(x).numpy(), wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize('gates', [1, 3])

@@ -1,7 +1,7 @@
 """weight_norm and spectral_norm as before parametrisations: a hook writes the weight before each forward."""
 import warnings
 
-from .... import no_grad
+from .... import _core, no_grad
 from ...._core import ops
 from ...._errors import InvalidArgumentError
 from ....nn.module import Parameter
@@ -34,13 +34,40 @@ def _register(where, hook, module):
         raise RuntimeError(f'[{where}] {hook.name!r} has one already')
     hook.attach(module, _tensor_of(where, module, hook.name))
     module.register_forward_pre_hook(hook)
+    module.register_forward_hook(hook.put_back)
 
 
-class WeightNorm:
+def _unregister(module, number, hook):
+    del module._forward_pre_hooks[number]
+    for behind in [key for key, other in module._forward_hooks.items() if getattr(other, '__self__', None) is hook]:
+        del module._forward_hooks[behind]
+
+
+class _Hook:
+    """A pre-hook that writes the weight. What it writes while a graph is recorded stays in the module for that forward only, because no
+    run would write it."""
+
+    def __init__(self, name):
+        self.name, self._before = name, None
+
+    def write(self, module, weight):
+        """Sets the weight."""
+        self._before = getattr(module, self.name) if _core._trace_active() else None
+        setattr(module, self.name, weight)
+
+    def put_back(self, module, inputs, output):
+        """Sets the weight of before the recorded forward again."""
+        if self._before is not None:
+            setattr(module, self.name, self._before)
+            self._before = None
+
+
+class WeightNorm(_Hook):
     """weight = g · v / |v| (Salimans & Kingma 2016), written before each forward."""
 
     def __init__(self, name, dim):
-        self.name, self.dim = name, -1 if dim is None else dim
+        super().__init__(name)
+        self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module):
         """The weight made of g and v."""
@@ -63,7 +90,7 @@ class WeightNorm:
         setattr(module, self.name, Parameter(weight))
 
     def __call__(self, module, inputs):
-        setattr(module, self.name, self.compute_weight(module))
+        self.write(module, self.compute_weight(module))
 
 
 def weight_norm(module, name='weight', dim=0):
@@ -77,16 +104,17 @@ def remove_weight_norm(module, name='weight'):
     """Removes weight_norm(); the weight keeps its value."""
     number, hook = _find('remove_weight_norm', WeightNorm, module, name)
     hook.remove(module)
-    del module._forward_pre_hooks[number]
+    _unregister(module, number, hook)
     return module
 
 
-class SpectralNorm:
+class SpectralNorm(_Hook):
     """weight divided by its largest singular value (Miyato et al. 2018), written before each forward."""
 
     def __init__(self, name, n_power_iterations, dim, eps):
         check_power_iterations(n_power_iterations)
-        self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
+        super().__init__(name)
+        self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
 
     def _vectors(self, module):
         return getattr(module, self.name + '_u'), getattr(module, self.name + '_v')
@@ -114,7 +142,7 @@ class SpectralNorm:
         setattr(module, self.name, Parameter(weight.detach()))
 
     def __call__(self, module, inputs):
-        setattr(module, self.name, self.compute_weight(module, module.training))
+        self.write(module, self.compute_weight(module, module.training))
 
 
 def spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None):
@@ -127,5 +155,5 @@ def remove_spectral_norm(module, name='weight'):
     """Removes spectral_norm(); the weight keeps its value."""
     number, hook = _find('remove_spectral_norm', SpectralNorm, module, name)
     hook.remove(module)
-    del module._forward_pre_hooks[number]
+    _unregister(module, number, hook)
     return module
