@@ -13,6 +13,7 @@ from .autograd import is_grad_enabled
 
 _MOST_FRESH = 8    # programs in a row for the same shapes
 _MOST_CHANGES = 2  # traces in which the function changed something outside
+_AS_WRITTEN = object()  # in the place of results: the function itself has to run
 
 
 class Compiled:
@@ -39,51 +40,62 @@ class Compiled:
                 return self._fn(*args)
         tensors = []
         given = _trees.shape_of(_as_sizes(self._numbers, args, kwargs) if self._numbers else (args, kwargs), tensors)
+        key = self._key_of(given, tensors)
+        results = _AS_WRITTEN if key is None else self._by_program(key, given, tensors, args, kwargs)
+        return self._fn(*args, **kwargs) if results is _AS_WRITTEN else results
+
+    def _key_of(self, given, tensors):
+        """What a program for this call depends on, or None if fn has to run as it is written."""
         wants_gradients = is_grad_enabled() and any(x.requires_grad for x in tensors)
         if self._refused or wants_gradients or _core._inside_vmap() or _core._autocast_active() or _core._trace_active():
-            return self._fn(*args, **kwargs)
+            return None
         if self._is_step and not self._may_trace:
             self._may_trace = True
-            return self._fn(*args, **kwargs)
+            return None
         others = [value for value in _trees.leaves(given) if not _reads.is_fixed(value)]
         key = given, tuple((x.dtype, x.shape, x.device) for x in tensors), (self._reads.told(), _reads.told(others) if others else ())
         try:
             hash(key)
         except TypeError:  # an array
-            return self._fn(*args, **kwargs)
-        if any(hasattr(value, '__next__') for value in others):  # it can be read once
-            return self._fn(*args, **kwargs)
-        for _ in range(2):
-            begin, program = time.perf_counter(), self._programs.pop(key, None)
-            sized = None if program else self._known_size(key, given, tensors)
-            program = sized.program_there if sized else program
-            self._fresh = 0 if program else self._fresh + any(key[1] == known[1] for known in self._programs)
-            program = program or self._made(key, given, tensors)
-            if program is None:
-                break
+            return None
+        return None if any(hasattr(value, '__next__') for value in others) else key  # it can be read once
+
+    def _by_program(self, key, given, tensors, args, kwargs, tries=2):
+        """What a program gives for these arguments, or _AS_WRITTEN if fn has to run."""
+        begin = time.perf_counter()
+        program, sized = self._program_for(key, given, tensors)
+        if program is None or (not is_grad_enabled() if self._is_step else is_grad_enabled() and program._differentiable):
+            return _AS_WRITTEN
+        if sized and self._writes and sized.rather_as_written():
+            results = self._fn(*args, **kwargs)
+            sized.took(True, time.perf_counter() - begin)
+            return results
+        try:
+            results = program._run(tuple(tensors))
+        except _steps.Changed:  # its optimizers have: it is traced anew
+            self._forget(key)
+            return self._by_program(key, given, tensors, args, kwargs, tries - 1) if tries > 1 else _AS_WRITTEN
+        except PreconditionError as error:
+            if not _cannot_write(error):
+                raise
+            return _AS_WRITTEN
+        if sized:
+            sized.took(False, time.perf_counter() - begin)
+        self._ready = _Ready(self._reads, key, program, args) if not kwargs and all(isinstance(one, Tensor) for one in args) else None
+        return program._results(results)
+
+    def _program_for(self, key, given, tensors):
+        """The program for this call, and what is known of other sizes if it is theirs and met these for the first time."""
+        program = self._programs.pop(key, None)
+        sized = None if program else self._known_size(key, given, tensors)
+        program = sized.program_there if sized else program
+        self._fresh = 0 if program else self._fresh + any(key[1] == known[1] for known in self._programs)
+        program = program or self._made(key, given, tensors)
+        if program is not None:
             self._programs[key] = program
             if len(self._programs) > self._limit:
                 self._programs.pop(next(iter(self._programs)), None)  # another thread may have done it
-            if not (is_grad_enabled() if self._is_step else not (is_grad_enabled() and program._differentiable)):
-                break
-            if sized and self._writes and sized.rather_as_written():
-                results = self._fn(*args, **kwargs)
-                sized.took(True, time.perf_counter() - begin)
-                return results
-            try:
-                results = program._run(tuple(tensors))
-                if sized:
-                    sized.took(False, time.perf_counter() - begin)
-            except _steps.Changed:  # its optimizers have: it is traced anew
-                self._forget(key)
-                continue
-            except PreconditionError as error:
-                if not _cannot_write(error):
-                    raise
-                break
-            self._ready = _Ready(self._reads, key, program, args) if not kwargs and all(isinstance(one, Tensor) for one in args) else None
-            return program._results(results)
-        return self._fn(*args, **kwargs)
+        return program, sized
 
     def _forget(self, key):
         self._programs.pop(key, None)
@@ -194,7 +206,7 @@ class Compiled:
 
     def _refuse(self, why):
         self._refused = True
-        warnings.warn(f'[compile] {self._fn!r} runs as it is written: {why}', stacklevel=5)
+        warnings.warn(f'[compile] {self._fn!r} runs as it is written: {why}', stacklevel=7)
 
     def __getattr__(self, name):
         return getattr(self._fn, name)

@@ -283,8 +283,9 @@ class TestCompile:
 
     def test_what_cannot_be_traced_runs_as_it_is_and_warns_once(self):
         fast = tenon.compile(lambda x: x * x.sum().item())
-        with pytest.warns(UserWarning, match='runs as it is written: .*is read while a function is traced'):
+        with pytest.warns(UserWarning, match='runs as it is written: .*is read while a function is traced') as seen:
             assert fast(tenon.ones(2)).tolist() == [2, 2]
+        assert seen[0].filename == __file__
         with warnings.catch_warnings():
             warnings.simplefilter('error')
             assert fast(tenon.ones(3)).tolist() == [3, 3, 3]
