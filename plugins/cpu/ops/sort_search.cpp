@@ -1,4 +1,5 @@
-// searchsorted: a binary search for each value, without branches and several at once, since each waits for what it reads.
+// searchsorted: a binary search for each value, without branches and several at once, since each waits for what it reads. In short
+// rows all keys are compared with many values at once.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +9,50 @@
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/sort_search.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+// counts[i]: how many of n keys stand before values[i]. m is a whole number of vectors.
+template <bool Right, class K>
+HWY_INLINE void count_each(const K* keys, int64_t n, const K* values, int64_t m, K* counts) {
+  const hn::ScalableTag<K> d;
+  [[maybe_unused]] const auto all = hn::Set(d, static_cast<K>(n));
+  for (int64_t i = 0; i < m; i += static_cast<int64_t>(hn::Lanes(d))) {
+    const auto value = hn::LoadU(d, values + i);
+    auto count = hn::Zero(d);
+    for (int64_t j = 0; j < n; ++j) {
+      const auto key = hn::Set(d, keys[j]);
+      const auto stands = Right ? hn::Lt(value, key) : hn::Lt(key, value);
+      count = hn::Sub(count, hn::VecFromMask(d, stands));
+    }
+    if constexpr (Right) count = hn::Sub(all, count);  // of those behind
+    hn::StoreU(count, d, counts + i);
+  }
+}
+void count_4(bool right, const uint32_t* keys, int64_t n, const uint32_t* values, int64_t m,
+             uint32_t* counts) {
+  (right ? count_each<true, uint32_t> : count_each<false, uint32_t>)(keys, n, values, m, counts);
+}
+void count_8(bool right, const uint64_t* keys, int64_t n, const uint64_t* values, int64_t m,
+             uint64_t* counts) {
+  (right ? count_each<true, uint64_t> : count_each<false, uint64_t>)(keys, n, values, m, counts);
+}
+
+}  // namespace
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace tenon::cpu {
+HWY_EXPORT(count_4);
+HWY_EXPORT(count_8);
 namespace {
 
 constexpr int64_t kTogether = 8;
@@ -33,22 +77,53 @@ void search(const KeyAt& key_at, int64_t n, const T* values, int64_t m, int64_t*
   }
 }
 
+// Whether comparing every key is quicker than halving them: they fit into a few vectors.
+template <class T>
+bool is_short(int64_t n) {
+  return sizeof(T) >= 4 && n <= 256 / static_cast<int64_t>(sizeof(T));
+}
+
+// The same for a short row.
+template <bool Right, class T>
+void search_short(const T* row, int64_t n, const T* values, int64_t m, int64_t* out) {
+  constexpr int64_t kBlock = 256;  // whole vectors of any width
+  Key<T> keys[256 / sizeof(T)], wanted[kBlock] = {}, counts[kBlock];
+  for (int64_t j = 0; j < n; ++j) keys[j] = key_of(row[j]);
+  for (int64_t done = 0; done < m; done += kBlock) {
+    const int64_t some = std::min(kBlock, m - done), padded = (some + 63) / 64 * 64;
+    for (int64_t i = 0; i < some; ++i) wanted[i] = key_of(values[done + i]);
+    if constexpr (sizeof(T) == 4)
+      HWY_DYNAMIC_DISPATCH(count_4)(Right, keys, n, wanted, padded, counts);
+    else
+      HWY_DYNAMIC_DISPATCH(count_8)(Right, keys, n, wanted, padded, counts);
+    for (int64_t i = 0; i < some; ++i) out[done + i] = static_cast<int64_t>(counts[i]);
+  }
+}
+
+// keys: those of the row, if it is worth having them.
+template <bool Right, class T>
+void search_row(const T* row, int64_t n, const std::vector<Key<T>>& keys, const T* values,
+                int64_t m, int64_t* out) {
+  if constexpr (sizeof(T) >= 4)
+    if (is_short<T>(n)) return search_short<Right>(row, n, values, m, out);
+  if (keys.empty())
+    search<Right>([row](int64_t i) { return key_of(row[i]); }, n, values, m, out);
+  else
+    search<Right>([all = keys.data()](int64_t i) { return all[i]; }, n, values, m, out);
+}
+
 // Each of some values in its row of n sorted elements; rows are taken one after the other.
 template <bool Right, class T>
 void search_rows(const T* sorted, int64_t n, const T* values, int64_t count, int64_t width,
                  int64_t* out) {
   std::vector<Key<T>> keys;  // of the one row that all values are looked for in
-  if (width == count && count >= n)
+  if (!is_short<T>(n) && width == count && count >= n)
     for (int64_t i = 0; i < n; ++i) keys.push_back(key_of(sorted[i]));
   parallel_for(count, kGrainMath, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const T* const row = sorted + begin / width * n;
       const int64_t m = std::min(end - begin, width - begin % width);
-      const auto with = [&](const auto& key_at) {
-        search<Right>(key_at, n, values + begin, m, out + begin);
-      };
-      keys.empty() ? with([row](int64_t i) { return key_of(row[i]); })
-                   : with([all = keys.data()](int64_t i) { return all[i]; });
+      search_row<Right>(row, n, keys, values + begin, m, out + begin);
       begin += m;
     }
   });
@@ -77,3 +152,4 @@ void add_sort_search_kernels(KernelList& list) {
 }
 
 }  // namespace tenon::cpu
+#endif

@@ -402,6 +402,25 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, Sorted,
                          testing::Values(DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8,
                                          DType::I32, DType::U64));
 
+// Rows up to a few vectors are searched otherwise than longer ones.
+TEST(Searchsorted, RowsOfEveryLength) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::I32, DType::I64, DType::U8})
+    for (int64_t n = 0; n <= 70; ++n) {
+      std::vector<double> row, values;
+      for (int64_t i = 0; i < n; ++i) row.push_back(static_cast<double>(i / 2 * 3));
+      for (int64_t i = 0; i < n + 7; ++i) values.push_back(static_cast<double>(i * 37 % 109));
+      const Tensor sorted = tenon::tensor(row, {n}).to(dtype),
+                   wanted = tenon::tensor(values).to(dtype);
+      std::vector<int64_t> left, right;
+      for (const double v : values) {
+        left.push_back(std::lower_bound(row.begin(), row.end(), v) - row.begin());
+        right.push_back(std::upper_bound(row.begin(), row.end(), v) - row.begin());
+      }
+      EXPECT_EQ(tenon::searchsorted(sorted, wanted).to_vector<int64_t>(), left) << n;
+      EXPECT_EQ(tenon::searchsorted(sorted, wanted, true).to_vector<int64_t>(), right) << n;
+    }
+}
+
 TEST(SortEdges, NaNZeroAndSigns) {
   const float inf = INFINITY;
   const Tensor x = tenon::tensor({3.f, float(NAN), -inf, 0.f, -0.f, inf, -2.f, float(NAN)});
