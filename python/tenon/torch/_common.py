@@ -223,6 +223,8 @@ def in_double(function):
 
 def dim_of(dim, ndim):
     """dim counted from the front; rank 0 accepts 0 and -1 too."""
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim % ndim
     if isinstance(dim, builtins.bool) or not hasattr(dim, '__index__'):
         raise TypeError(f'dim must be an int, not {type(dim).__name__}')
     dim, most = dim.__index__(), builtins.max(ndim, 1)

@@ -10,7 +10,7 @@ from ._common import Tensor, arange, autocasting, cast, check, differentiated, d
 from ._shortcuts import short
 from .arithmetic import add
 
-_matmul, _reshape = ops['matmul'], ops['reshape']
+_matmul, _reshape, _unsqueeze, _addcmul = ops['matmul'], ops['reshape'], ops['unsqueeze'], ops['addcmul']
 
 
 def _same(name, *tensors):
@@ -81,8 +81,10 @@ def outer(input, vec2, *, out=None):
     """All products of two vectors' elements."""
     if check(input).ndim != check(vec2).ndim or input.ndim != 1:
         raise InvalidArgumentError(f'[outer] needs two vectors, not rank {input.ndim} and {vec2.ndim}')
-    input, vec2 = promoted(input, vec2)
-    return into(out, ops['unsqueeze'](input, 1) * vec2)
+    if input.dtype is not vec2.dtype:
+        input, vec2 = promoted(input, vec2)
+    found = _unsqueeze(input, 1) * vec2
+    return found if out is None else into(out, found)
 
 
 ger = outer
@@ -112,12 +114,17 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · vec1 vec2ᵀ."""
-    if beta and check(vec1).ndim == check(vec2).ndim == 1 and rank(check(input).dtype) == 2 and vec1.dtype is vec2.dtype is input.dtype:
-        ops['expand'](input, (vec1.size, vec2.size))
-        factors = ops['unsqueeze'](vec1, 1), ops['unsqueeze'](vec2, 0)
-        if input.ndim == 2 and input.strides[0] < input.strides[1]:  # the first factor is constant along lines of memory
+    dtype = check(input).dtype
+    if beta and check(vec1).ndim == check(vec2).ndim == 1 and rank(dtype) == 2 and vec1.dtype is vec2.dtype is dtype:
+        shape = vec1.shape + vec2.shape
+        if input.shape != shape:
+            ops['expand'](input, shape)  # an error unless it broadcasts
+        factors = _unsqueeze(vec1, 1), vec2
+        strides = input.strides
+        if len(strides) == 2 and strides[0] < strides[1]:  # the first factor is constant along lines of memory
             factors = factors[::-1]
-        return into(out, ops['addcmul'](input if beta == 1 else input * beta, *factors, alpha))
+        found = _addcmul(input if beta == 1 else input * beta, *factors, alpha)
+        return found if out is None else into(out, found)
     product = outer(vec1, vec2)
     if rank(product.dtype) < 2 and any(isinstance(x, (float, complex)) for x in (beta, alpha)):
         raise TypeError(f'[addr] beta {beta} and alpha {alpha} must be integers for dtype {product.dtype}')

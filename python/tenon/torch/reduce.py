@@ -12,7 +12,7 @@ from ._common import (Tensor, at_least_1d, cast, check, dim_of, dims_of, floatin
 from ._shortcuts import short
 from .arithmetic import maximum, minimum
 
-_where, _gather = ops['where'], ops['gather']
+_where, _gather, _slice = ops['where'], ops['gather'], ops['slice']
 _MinMax = returned('aminmax', 'min max')
 
 
@@ -321,16 +321,17 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
         raise InvalidArgumentError(f'[diff] n is {n}, must not be negative')
     if not n:
         return into(out, ops['clone'](x))
-    parts = []
-    for part in (prepend, x, append):
-        if part is not None:
-            if part.ndim != x.ndim and part.ndim:
-                raise InvalidArgumentError('[diff] prepend and append need the rank of input')
-            parts.append(part if part.ndim else ops['expand'](part, (*x.shape[:dim], 1, *x.shape[dim + 1:])))
-    x = ops['concat'](parts, dim) if len(parts) > 1 else x
-    for _ in range(builtins.min(n, x.shape[dim])):
-        size = x.shape[dim]
-        later, earlier = ops['slice'](x, dim, 1, size), ops['slice'](x, dim, 0, size - 1)
+    if prepend is not None or append is not None:
+        parts = []
+        for part in (prepend, x, append):
+            if part is not None:
+                if part.ndim != x.ndim and part.ndim:
+                    raise InvalidArgumentError('[diff] prepend and append need the rank of input')
+                parts.append(part if part.ndim else ops['expand'](part, (*x.shape[:dim], 1, *x.shape[dim + 1:])))
+        x = ops['concat'](parts, dim)
+    size = x.shape[dim]
+    for last in range(size - 1, builtins.max(size - 1 - n, -1), -1):
+        later, earlier = _slice(x, dim, 1, last + 1), _slice(x, dim, 0, last)
         x = ops['logical_xor'](later, earlier) if x.dtype is _core.bool else later - earlier
     return into(out, x)
 

@@ -1,16 +1,16 @@
 """Views and copies in other shapes; joining and splitting."""
 import math
-import operator
 
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, OutOfRangeError
 from ._backward_names import named
-from ._common import Tensor, arange, cast, check, dim_of, dims_of, full, into, rank, shape_of
+from ._common import Tensor, arange, cast, check, differentiated, dim_of, dims_of, full, into, rank, shape_of
 from ._shortcuts import short
 from .modes import Size
 
-_reshape, _permute, _transpose, _slice = ops['reshape'], ops['permute'], ops['transpose'], ops['slice']
+_reshape, _permute, _transpose, _slice, _as_strided = (
+    ops[name] for name in ('reshape', 'permute', 'transpose', 'slice', 'as_strided'))
 _squeeze, _alias = ops['squeeze'], ops['alias']
 
 
@@ -315,15 +315,18 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
         raise InvalidArgumentError('[diag_embed] needs one dimension, and two places for it')
     if dim1 > dim2:
         dim1, dim2, offset = dim2, dim1, -offset
-    batch, n = input.shape[:-1], input.shape[-1]
+    *batch, n = input.shape
     size = n + abs(offset)
-    # Row by row, each element is followed by `size` zeros.
-    flat = _reshape(ops['pad'](ops['unsqueeze'](input, -1), (0, size)), (*batch, n * (size + 1)))
-    before = offset if offset > 0 else -offset * size
-    flat = _slice(flat, -1, 0, size * size - before)
-    if offset:
-        flat = ops['pad'](flat, (before, size * size - before - flat.shape[-1]))
-    found = _reshape(ops['contiguous'](flat), (*batch, size, size))
+    if input.device.type == 'cpu' and not _core._inside_vmap() and not differentiated(input):
+        found = ops['full']((*batch, size, size), 0, input.dtype)
+        ops['diagonal'](found, offset, -2, -1).copy_(input)
+    else:  # row by row, each element is followed by `size` zeros
+        flat = _reshape(ops['pad'](ops['unsqueeze'](input, -1), (0, size)), (*batch, n * (size + 1)))
+        before = offset if offset > 0 else -offset * size
+        flat = _slice(flat, -1, 0, size * size - before)
+        if offset:
+            flat = ops['pad'](flat, (before, size * size - before - flat.shape[-1]))
+        found = _reshape(ops['contiguous'](flat), (*batch, size, size))
     return named(found if (dim1, dim2) == (ndim - 2, ndim - 1) else movedim(found, (-2, -1), (dim1, dim2)), 'DiagEmbedBackward0')
 
 
@@ -371,23 +374,28 @@ def select(input, dim, index):
 
 def unfold(input, dimension, size, step):
     """Windows of `size` entries at a distance of `step` along a dimension; their entries form the last dimension."""
-    dim = dim_of(dimension, check(input).ndim)
-    x = _reshape(input, (1,)) if not input.ndim else input
-    n = x.shape[dim]
+    ndim = check(input).ndim
+    dim = dim_of(dimension, ndim)
+    x = input if ndim else _reshape(input, (1,))
+    sizes, strides = list(x.shape), x.strides
+    n = sizes[dim]
     if size < 0 or size > n or step <= 0:
         raise InvalidArgumentError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
     # A view of the elements in memory order, as far as that is an order of dimensions.
-    strides = x.strides
-    order = range(x.ndim) if all(map(operator.ge, strides, strides[1:])) else sorted(range(x.ndim), key=lambda d: -strides[d])
-    lying = x if type(order) is range else _permute(x, order)
-    sizes, at = lying.shape, order.index(dim)
-    steps = [1] * x.ndim
-    for d in range(x.ndim - 1, 0, -1):
-        steps[d - 1] = steps[d] * sizes[d]
-    windows = ops['as_strided'](lying, (*sizes[:at], (n - size) // step + 1, *sizes[at + 1:], size),
-                                (*steps[:at], steps[at] * step, *steps[at + 1:], steps[at]))
-    found = windows if lying is x else _permute(windows, (*(order.index(d) for d in range(x.ndim)), x.ndim))
-    return found if input.ndim else _reshape(found, (size,))
+    order, lying = range(len(sizes)), x
+    if sorted(strides, reverse=True) != list(strides):
+        order = sorted(order, key=lambda d: -strides[d])
+        lying = _permute(x, order)
+    steps, apart = [0] * len(sizes), 1
+    for d in reversed(order):
+        steps[d] = apart
+        apart *= sizes[d]
+    sizes[dim] = (n - size) // step + 1
+    steps.append(steps[dim])
+    sizes.append(size)
+    steps[dim] *= step
+    found = _as_strided(lying, sizes, steps)
+    return found if ndim else _reshape(found, (size,))
 
 
 def meshgrid(*tensors, indexing='ij'):

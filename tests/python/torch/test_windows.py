@@ -67,3 +67,4 @@ def test_diag_embed(offset, shape):
     assert found.is_contiguous() and found.shape == (*shape[:-1], *2 * (shape[-1] + abs(offset),))
     assert np.array_equal(np.asarray(ours.diagonal(found, offset, -2, -1)), np.asarray(x))
     assert float(found.abs().sum()) == pytest.approx(float(x.abs().sum()))
+    assert ours.equal(ours.diag_embed(x.clone().requires_grad_(), offset), found)  # which is made otherwise

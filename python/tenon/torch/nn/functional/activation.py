@@ -11,7 +11,7 @@ from ...pointwise import sigmoid as sigmoid
 from ...reduce import log_softmax as _log_softmax
 from ...reduce import softmax as _softmax
 
-_where = ops['where']
+_where, _slice, _sigmoid_gate = ops['where'], ops['slice'], ops['sigmoid_gate']
 tanh = ops['tanh']
 
 
@@ -184,10 +184,10 @@ def glu(input, dim=-1):
     if not x.ndim:
         raise InvalidArgumentError('[glu] needs at least one dimension')
     dim = dim_of(dim, x.ndim)
-    if x.shape[dim] % 2:
-        raise InvalidArgumentError(f'[glu] dim {dim} has {x.shape[dim]} entries, must be even')
-    half = x.shape[dim] // 2
-    return named(ops['sigmoid_gate'](ops['slice'](x, dim, 0, half), ops['slice'](x, dim, half, 2 * half)), 'GluBackward0')
+    size = x.shape[dim]
+    if size % 2:
+        raise InvalidArgumentError(f'[glu] dim {dim} has {size} entries, must be even')
+    return named(_sigmoid_gate(_slice(x, dim, 0, size // 2), _slice(x, dim, size // 2, size)), 'GluBackward0')
 
 
 def _implicit(x):
