@@ -305,6 +305,33 @@ TN_GRADIENT(copysign, {.if_needs = {in_(arg::x) | out_(0)}}) {
   if (c.needs(arg::x)) c.set(arg::x, c.grad() * (sign(c.in(arg::x)) * sign(c.out())));
 }
 
+TN_OP(nextafter) = {
+    .schema = "(Tensor x, Tensor y) -> Tensor",
+    .gives = "The number of the dtype next to x towards y; y if they are equal.",
+    .example = "tenon.nextafter(t([0.]), t([1.]))",
+    .in_place = true,
+    .rule = &rule::binary_floating,
+    .gradient = &gradient::nextafter,
+};
+
+TN_RULE(binary_floating, nextafter,
+        {.dtypes = "promoted; floating",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "all",
+         .unchanged = TN_MASK_FLOAT}) {
+  const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
+  if (!in_mask(dtype, TN_MASK_FLOAT)) refuse(frame, dtype, "a floating dtype");
+  binary(frame, dtype);
+}
+
+// a step of constant size nearly everywhere: dx; 0 if there is none, as in PyTorch
+TN_GRADIENT(nextafter, {.if_needs = {in_(arg::x) | in_(arg::y)}}) {
+  if (!c.needs(arg::x)) return;
+  const Value x(c, arg::x), y(c, arg::y);
+  c.set(arg::x, where(equal(x, y), 0, c.grad()));
+}
+
 TN_OP(logaddexp) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
     .gives = "log(exp(x) + exp(y)) without overflow.",

@@ -1028,6 +1028,19 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.copysign(tenon.tensor([1., 2.]), tenon.tensor([-1., 1.]))
 tensor([-1.,  2.])
 """,
+    'nextafter': """nextafter(Tensor x, Tensor y) -> Tensor
+
+The number of the dtype next to x towards y; y if they are equal.
+
+Shapes: broadcast.
+Dtypes: promoted; floating.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.nextafter(tenon.tensor([0.]), tenon.tensor([1.]))
+tensor([1.e-45])
+""",
     'logaddexp': """logaddexp(Tensor x, Tensor y) -> Tensor
 
 log(exp(x) + exp(y)) without overflow.

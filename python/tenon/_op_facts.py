@@ -4,7 +4,7 @@
 IN_PLACE = """
 neg abs sign square floor ceil round trunc frac reciprocal exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos
 atan sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma conj relu sigmoid silu gelu elu leaky_relu softplus mish selu
-shrink hardsigmoid hardswish add sub mul div floor_divide remainder pow maximum minimum copysign bitwise_and bitwise_or
+shrink hardsigmoid hardswish add sub mul div floor_divide remainder pow maximum minimum copysign nextafter bitwise_and bitwise_or
 bitwise_xor bitwise_left_shift bitwise_right_shift lerp addcmul addcdiv clamp masked_fill tril triu cumsum cumprod scatter
 scatter_add index_add index_put
 """.split()
@@ -15,7 +15,7 @@ neg abs sign square floor ceil round trunc frac reciprocal exp exp2 expm1 log lo
 atan sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma conj real imag isnan isinf isfinite signbit logical_not
 bitwise_not relu sigmoid silu gelu elu leaky_relu softplus mish selu prelu shrink sigmoid_gate hardsigmoid hardswish log_sigmoid
 gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward leaky_relu_backward hardswish_backward add sub mul div
-floor_divide remainder pow maximum minimum atan2 hypot copysign logaddexp complex bitwise_and bitwise_or bitwise_xor
+floor_divide remainder pow maximum minimum atan2 hypot copysign nextafter logaddexp complex bitwise_and bitwise_or bitwise_xor
 bitwise_left_shift bitwise_right_shift lerp addcmul addcdiv equal not_equal less less_equal greater greater_equal logical_and
 logical_or logical_xor where clamp clamp_backward where_between nan_to_num masked_fill cast clone contiguous to full_like alias
 huber_loss_backward

@@ -1,6 +1,7 @@
 // Arithmetic of floats, two operands.
 #include <cmath>
 
+#include "../../common/nextafter.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
 
@@ -123,6 +124,16 @@ struct LogaddexpOp {
   }
 };
 
+// Of the bits of a format, by those of its infinity.
+template <class Bits, Bits Infinity>
+struct NextafterOp {
+  HWY_INLINE Bits operator()(Bits x, Bits y) const { return next_after(x, y, Infinity); }
+};
+template <class Bits, Bits Infinity>
+void add_nextafter(KernelList& list, uint64_t dtypes) {
+  add_loop<NextafterOp<Bits, Infinity>, Bits, Bits, Bits>(list, TN_SCHEMA_NEXTAFTER, dtypes);
+}
+
 void add_kernels(KernelList& list) {
   add_binary<AddOp, kGrainCopy>(list, TN_SCHEMA_ADD);
   add_binary<SubOp, kGrainCopy>(list, TN_SCHEMA_SUB);
@@ -131,6 +142,10 @@ void add_kernels(KernelList& list) {
   add_binary<MaximumOp, kGrainCopy>(list, TN_SCHEMA_MAXIMUM);
   add_binary<MinimumOp, kGrainCopy>(list, TN_SCHEMA_MINIMUM);
   add_binary<CopysignOp, kGrainCopy>(list, TN_SCHEMA_COPYSIGN);
+  add_nextafter<uint16_t, 0x7c00>(list, TN_MASK(TN_DTYPE_F16));
+  add_nextafter<uint16_t, 0x7f80>(list, TN_MASK(TN_DTYPE_BF16));
+  add_nextafter<uint32_t, 0x7f800000>(list, TN_MASK(TN_DTYPE_F32));
+  add_nextafter<uint64_t, 0x7ff0000000000000>(list, TN_MASK(TN_DTYPE_F64));
   add_binary<RemainderOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_REMAINDER);
   add_binary<FloorDivideOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_FLOOR_DIVIDE);
   add_binary<LogaddexpOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_LOGADDEXP);

@@ -1,5 +1,6 @@
 // Arithmetic, bits and comparisons of two operands. Integers wrap, division by zero gives 0, and shifts by the width or more
 // shift everything out.
+#include "../../common/nextafter.hpp"
 #include "arithmetic.hpp"
 #include "elementwise.hpp"
 
@@ -57,6 +58,21 @@ void run_shift(const tn_call& call, uint32_t) {
   });
 }
 
+// Of the bits of a format.
+template <class Bits>
+struct Nextafter {
+  Bits infinity;
+  GPU_FN Compute<Bits> operator()(Compute<Bits> x, Compute<Bits> y) const {
+    return next_after(static_cast<Bits>(x), static_cast<Bits>(y), infinity);
+  }
+};
+template <class Bits, Bits kInfinity>
+void add_nextafter(KernelList& list, uint64_t dtypes) {
+  list.add_elementwise(TN_SCHEMA_NEXTAFTER, dtypes, [](const tn_call& call, uint32_t) {
+    run_elementwise<Bits, Bits, Bits>(call, Nextafter<Bits>{kInfinity});
+  });
+}
+
 }  // namespace
 
 void add_binary_kernels(KernelList& list) {
@@ -68,6 +84,10 @@ void add_binary_kernels(KernelList& list) {
   add_elementwise<All, Maximum, 2>(list, TN_SCHEMA_MAXIMUM);
   add_elementwise<All, Minimum, 2>(list, TN_SCHEMA_MINIMUM);
   add_elementwise<Floats, Copysign, 2>(list, TN_SCHEMA_COPYSIGN);
+  add_nextafter<uint16_t, 0x7c00>(list, TN_MASK(TN_DTYPE_F16));
+  add_nextafter<uint16_t, 0x7f80>(list, TN_MASK(TN_DTYPE_BF16));
+  add_nextafter<uint32_t, 0x7f800000>(list, TN_MASK(TN_DTYPE_F32));
+  add_nextafter<uint64_t, 0x7ff0000000000000>(list, TN_MASK(TN_DTYPE_F64));
   add_elementwise<Reals, ReluBackward, 2>(list, TN_SCHEMA_RELU_BACKWARD);
   add_elementwise<Reals, FloorDivide, 2>(list, TN_SCHEMA_FLOOR_DIVIDE);
   add_elementwise<Reals, Remainder, 2>(list, TN_SCHEMA_REMAINDER);

@@ -4,13 +4,13 @@ from collections import namedtuple
 
 from .. import _core
 from .._core import Tensor, ops
-from .._creation import _check, _from_buffer, _place
+from .._creation import _check, _place
 from .._errors import InvalidArgumentError
 from .._names import accept_both_names
-from .dtypes import kind_of, result_type
-from .shapes import check_all, common_shape, dim_of
+from .dtypes import kind_of
+from .shapes import check_all, dim_of
 
-_where, _permute, _reshape, _expand = ops['where'], ops['permute'], ops['reshape'], ops['expand']
+_permute, _reshape = ops['permute'], ops['reshape']
 
 unique_all_result = namedtuple('unique_all_result', 'values indices inverse_indices counts')
 unique_counts_result = namedtuple('unique_counts_result', 'values counts')
@@ -45,38 +45,6 @@ def clip(x, /, min=None, max=None):
         if bound is not None:
             out = op(out, _place(bound, x.dtype, None) if isinstance(bound, Tensor) else bound)
     return _place(out, x.dtype, None)
-
-
-# The format codes of a float and of the integers with the same bits, and the dtype of those.
-_BITS = {'float16': ('e', 'h', 'int16'), 'float32': ('f', 'i', 'int32'), 'float64': ('d', 'q', 'int64')}
-
-
-def _viewed(x, format):
-    """The same bytes, on the host, as numbers of another format."""
-    return _reshape(_from_buffer(memoryview(x).cast('B').cast(format), False), x.shape)
-
-
-def nextafter(x1, x2, /):
-    """The number of the dtype next to each element of x1 in the direction of x2. Runs on the host; no gradient."""
-    dtype = result_type(x1, x2)
-    if dtype.name not in _BITS:
-        raise InvalidArgumentError(f'[nextafter] needs float16, float32 or float64, not {dtype}')
-    given = [x for x in (x1, x2) if isinstance(x, Tensor)]
-    if not given:
-        raise TypeError('[nextafter] needs a Tensor')
-    x, y = (_place(v.detach(), dtype, 'cpu') if isinstance(v, Tensor) else ops['full']((), v, dtype) for v in (x1, x2))
-    shape = common_shape([x.shape, y.shape], 'nextafter')
-    x, y = ops['contiguous'](_expand(x, shape)), ops['contiguous'](_expand(y, shape))
-    if not x.size:
-        return _place(x, None, given[0].device)
-    real, integer, dtype = _BITS[dtype.name]
-    dtype = _core.as_dtype(dtype)
-    # Away from zero the bits count up, towards it down. From zero the first step is the smallest subnormal.
-    away = _place((y > x) == (x > 0), dtype, None) * 2 - 1
-    out = _where(x == 0, ops['copysign'](_viewed(ops['full'](shape, 1, dtype), real), y),
-                 _viewed(_viewed(x, integer) + away, real))
-    out = _where(x == y, y, out)
-    return _place(_where(ops['isnan'](x) | ops['isnan'](y), x + y, out), None, given[0].device)
 
 
 def nonzero(x, /):
@@ -260,7 +228,7 @@ def vecdot(x1, x2, /, axis=-1):
     return ops['squeeze'](ops['matmul'](left, right), (-2, -1))
 
 
-__all__ = ['positive', 'round', 'clip', 'nextafter', 'nonzero', 'searchsorted', 'sort', 'argsort', 'unique_all',
+__all__ = ['positive', 'round', 'clip', 'nonzero', 'searchsorted', 'sort', 'argsort', 'unique_all',
            'unique_counts', 'unique_inverse', 'unique_values', 'var', 'std', 'cumulative_sum', 'cumulative_prod', 'diff',
            'matrix_transpose', 'tensordot', 'vecdot']
 accept_both_names(globals(), __all__)

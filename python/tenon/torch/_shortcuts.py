@@ -15,7 +15,7 @@ _PATTERNS = {pattern: names.split() for pattern, names in {
     'FF Fn': 'remainder',  # integers are divided by what may be 0
     'TT Tn': '''add sub mul div pow copysign eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift
         bitwise_right_shift''',
-    'TT': 'maximum minimum atan2 hypot logical_and logical_or logical_xor matmul',
+    'TT': 'maximum minimum atan2 hypot nextafter logical_and logical_or logical_xor matmul',
     'MM': 'mm',
     'TM TMT': 'linear',
     'bTT': 'where',

@@ -30,6 +30,8 @@ void add_arithmetic(Table& t) {
          {.low = 0.5, .high = 2, .dtypes = kFloats, .tolerance = 2});
   binary(t, "copysign", of_reals([](double x, double y) { return std::copysign(x, y); }),
          {.low = 0.5, .dtypes = kFloats});
+  binary(t, "nextafter", of_reals([](double x, double y) { return std::nextafter(x, y); }),
+         {.dtypes = kFloats});
   binary(t, "logaddexp", of_reals([](double x, double y) {
            return std::max(x, y) + std::log1p(std::exp(-std::abs(x - y)));
          }),

@@ -1,4 +1,7 @@
 // The accuracy of float functions, compared with the C library in f64, over their domains and at the edges.
+#include <algorithm>
+#include <cstring>
+
 #include "ops.hpp"
 
 using namespace testing_ops;
@@ -144,11 +147,22 @@ double add(double a, double b) { return a + b; }
 double sub(double a, double b) { return a - b; }
 double mul(double a, double b) { return a * b; }
 double divide(double a, double b) { return a / b; }
-const Function2 kFunctions2[] = {
-    {"add", add, 0.51},       {"sub", sub, 0.51},          {"mul", mul, 0.51},
-    {"div", divide, 0.51},    {"pow", std::pow, 1},        {"atan2", std::atan2, 1},
-    {"hypot", std::hypot, 1}, {"logaddexp", logaddexp, 2}, {"copysign", std::copysign, 0},
-    {"maximum", maximum, 0},  {"minimum", minimum, 0},     {"remainder", remainder_of, 1}};
+double nextafter_f32(double a, double b) {
+  return static_cast<double>(std::nextafter(static_cast<float>(a), static_cast<float>(b)));
+}
+const Function2 kFunctions2[] = {{"add", add, 0.51},
+                                 {"sub", sub, 0.51},
+                                 {"mul", mul, 0.51},
+                                 {"div", divide, 0.51},
+                                 {"pow", std::pow, 1},
+                                 {"atan2", std::atan2, 1},
+                                 {"hypot", std::hypot, 1},
+                                 {"logaddexp", logaddexp, 2},
+                                 {"copysign", std::copysign, 0},
+                                 {"maximum", maximum, 0},
+                                 {"minimum", minimum, 0},
+                                 {"remainder", remainder_of, 1},
+                                 {"nextafter", nextafter_f32, 0}};
 
 class Math2 : public testing::TestWithParam<Function2> {};
 
@@ -173,6 +187,53 @@ TEST_P(Math2, F32) {
 
 INSTANTIATE_TEST_SUITE_P(Functions, Math2, testing::ValuesIn(kFunctions2),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// All finite numbers of a half type, ascending: the next of each is the one behind it.
+TEST(Nextafter, OfEveryHalf) {
+  for (const auto& [dtype, infinity] : {std::pair{DType::F16, 0x7c00}, {DType::BF16, 0x7f80}}) {
+    std::vector<uint16_t> bits;
+    for (int code = infinity; code > 0; --code)
+      bits.push_back(static_cast<uint16_t>(code | 0x8000));
+    for (int code = 0; code <= infinity; ++code) bits.push_back(static_cast<uint16_t>(code));
+    const std::vector<uint16_t> lower(bits.begin(), bits.end() - 1),
+        upper(bits.begin() + 1, bits.end());
+    const auto numbers = [type = dtype](const std::vector<uint16_t>& codes) {
+      Tensor x = tenon::empty({static_cast<int64_t>(codes.size())}, type);
+      std::memcpy(tn_tensor_data(x.get()), codes.data(), 2 * codes.size());
+      return x;
+    };
+    const auto codes_of = [](const Tensor& x) {
+      std::vector<uint16_t> codes(static_cast<size_t>(x.numel()));
+      std::memcpy(codes.data(), tn_tensor_data(x.get()), 2 * codes.size());
+      return codes;
+    };
+    const Tensor low = numbers(lower), high = numbers(upper);
+    // From the smallest number below 0 the step leads to -0.
+    std::vector<uint16_t> above = upper;
+    *std::find(above.begin(), above.end(), 0) = 0x8000;
+    EXPECT_EQ(codes_of(binary("nextafter", low, high)), above);
+    EXPECT_EQ(codes_of(binary("nextafter", high, low)), lower);
+    EXPECT_EQ(codes_of(binary("nextafter", low, low)), lower);
+  }
+}
+
+TEST(Nextafter, F64) {
+  const double inf = std::numeric_limits<double>::infinity(), tiny = 5e-324;
+  const std::vector<double> values = {0.0,         -0.0, tiny,  -tiny, 1,    -1,
+                                      1 + 0x1p-52, 2,    1e308, inf,   -inf, std::nan("")};
+  const auto n = static_cast<int64_t>(values.size());
+  const Tensor x = tenon::tensor(values, {n, 1}), y = tenon::tensor(values, {1, n});
+  const std::vector<double> got = binary("nextafter", x, y).to_vector<double>();
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t j = 0; j < values.size(); ++j) {
+      const double result = got[i * values.size() + j],
+                   wanted = std::nextafter(values[i], values[j]);
+      EXPECT_TRUE(std::isnan(wanted)
+                      ? std::isnan(result)
+                      : std::bit_cast<uint64_t>(result) == std::bit_cast<uint64_t>(wanted))
+          << values[i] << ", " << values[j];
+    }
+}
 
 TEST(Gradients, OfActivationsMatchDifferences) {
   const std::vector<float> x = spread(-9, 9, 301);
