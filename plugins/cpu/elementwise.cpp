@@ -190,6 +190,7 @@ struct RowsAhead {
   static constexpr int64_t kLine = 64, kMostLines = 8, kDistance = 2048, kLarge = 1 << 18;  // bytes
   static constexpr int64_t kGap = 4 * kLine;  // across a shorter one caches go on
   std::array<int64_t, K> distance{}, lines{};
+  bool any = false;
 
   RowsAhead(const tn_loop& loop, const Operands<K>& operands) {
     if (loop.ndim < 2) return;
@@ -202,6 +203,7 @@ struct RowsAhead {
       if (row * loop.shape[last - 1] < kLarge) continue;
       distance[k] = step * std::max<int64_t>(1, kDistance / row);
       lines[k] = std::min(kMostLines, row / kLine);
+      any = true;
     }
   }
   void prefetch(const std::array<char*, K>& data) const {
@@ -223,7 +225,7 @@ void run_loop(const Elementwise& self, const void* params, const tn_call& call) 
   const Lie lie = lie_of<Path>(self, row_steps(*call.loop, operands));
   for_each_row<K>(*call.loop, operands, self.grain,
                   [&](int64_t n, const auto& data, const auto& step) {
-                    ahead.prefetch(data);
+                    if (ahead.any) ahead.prefetch(data);
                     if (lie.direct)
                       direct_row<Path>(self, params, lie.ones, n, data);
                     else

@@ -60,15 +60,22 @@ inline void walk_rows(const tn_loop& loop, const Operands<K>& operands, int64_t 
     rest /= loop.shape[d];
     for (size_t k = 0; k < K; ++k) data[k] += index[d] * loop.strides[k][d] * operands.size[k];
   }
+  // From the end of a row to the next one, within the dimension outside it.
+  const int64_t rows = last > 0 ? loop.shape[last - 1] : 1;
+  std::array<int64_t, K> down{};
+  for (size_t k = 0; last > 0 && k < K; ++k) down[k] = loop.strides[k][last - 1] * operands.size[k];
   while (begin < end) {
     const int64_t n = std::min(loop.shape[last] - index[last], end - begin);
     row(n, data, step);
     begin += n;
     if (begin >= end) break;
-    // The row is done: back to its start, then carry into the outer dimensions.
-    for (size_t k = 0; k < K; ++k) data[k] -= index[last] * step[k];
+    // The row is done: back to its start, then on by a row, or carry into the outer dimensions.
+    for (size_t k = 0; k < K; ++k) data[k] += down[k] - index[last] * step[k];
     index[last] = 0;
-    for (uint32_t d = last; d-- > 0;) {
+    if (++index[last - 1] < rows) continue;
+    for (size_t k = 0; k < K; ++k) data[k] -= rows * down[k];
+    index[last - 1] = 0;
+    for (uint32_t d = last - 1; d-- > 0;) {
       for (size_t k = 0; k < K; ++k) data[k] += loop.strides[k][d] * operands.size[k];
       if (++index[d] < loop.shape[d]) break;
       for (size_t k = 0; k < K; ++k)
