@@ -185,7 +185,7 @@ def meshgrid(*arrays, indexing='xy'):
     if indexing not in ('xy', 'ij'):
         raise InvalidArgumentError(f"[meshgrid] indexing is 'xy' or 'ij', not {indexing!r}")
     check_all(arrays, 'meshgrid')
-    if len({x.dtype.name for x in arrays}) > 1:
+    if any(x.dtype is not arrays[0].dtype for x in arrays):
         raise InvalidArgumentError('[meshgrid] all tensors must have one dtype')
     if any(x.ndim > 1 for x in arrays):
         raise InvalidArgumentError('[meshgrid] each tensor must have one dimension')
@@ -193,10 +193,14 @@ def meshgrid(*arrays, indexing='xy'):
     at = list(range(n))
     if indexing == 'xy' and n > 1:
         at[0], at[1] = 1, 0
-    shape = [1] * n
-    for i, x in enumerate(arrays):
-        shape[at[i]] = x.size
-    return [_expand(_reshape(x, [x.size if d == at[i] else 1 for d in range(n)]), shape) for i, x in enumerate(arrays)]
+    shape, grids = [1] * n, []
+    for place, x in zip(at, arrays, strict=True):
+        shape[place] = x.size
+    for place, x in zip(at, arrays, strict=True):
+        alone = [1] * n
+        alone[place] = shape[place]
+        grids.append(_expand(_reshape(x, alone), shape))
+    return grids
 
 
 def take(x, indices, /, axis=None):
