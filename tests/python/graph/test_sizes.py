@@ -258,6 +258,27 @@ def test_a_size_begins_where_the_function_calls_the_same():
         program(tenon.ones(100, 2))
 
 
+def test_pyramids_of_many_levels():
+    """Each level halves both sizes, rounded up: quotients of quotients, all of them factors of what the levels hold."""
+    tenon.manual_seed(0)
+    convs = [nn.Conv2d(1 if i == 0 else 2, 2, 3, 2, 1) for i in range(7)]
+
+    def fn(x):
+        levels = []
+        for conv in convs:
+            x = tenon.relu(conv(x))
+            levels.append(x)
+        for level in levels[-2::-1]:
+            x = F.interpolate(x, size=level.shape[2:], mode='bilinear') + level
+        return tenon.softmax(x.flatten(2), -1)
+    program = tenon.graph.trace(fn, tenon.randn(1, 1, 256, 320), dynamic={0: {0: 'batch', 2: 'height', 3: 'width'}})
+    program.exact = True
+    for shape in (1, 1, 300, 411), (2, 1, 513, 256), (3, 1, 7, 65):
+        x = tenon.randn(shape)
+        with tenon.no_grad():
+            assert same(program(x), fn(x))
+
+
 def test_scores_of_attention_over_a_picture():
     """b (h w)^2 elements."""
     def fn(x):
