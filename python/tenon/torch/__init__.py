@@ -11,7 +11,7 @@ imported. docs/torch.md lists, function by function, the results of PyTorch's ow
 """
 from math import e, inf, nan, pi
 
-from .. import __version__, newaxis
+from .. import newaxis
 from .._overriding import show_module as _show_module
 from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
                      int8, int16, int32, int64, promote_types, uint8, uint16, uint32, uint64)
@@ -55,6 +55,7 @@ from .shape import (adjoint, as_strided, atleast_1d, atleast_2d, atleast_3d, bro
                     flipud, meshgrid, moveaxis, movedim, narrow, permute, ravel, repeat, repeat_interleave, reshape, reshape_as, roll,
                     rot90, select, squeeze, sum_to_size, swapaxes, swapdims, t, tile, transpose, tril, tril_indices, triu, triu_indices,
                     unflatten, unfold, unsqueeze, view, view_as)
+from .version import __version__
 from .statistics import (argsort, bincount, bucketize, corrcoef, cov, histc, histogram, histogramdd, isin, kthvalue, median, mode,
                          msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk, unique, unique_consecutive)
 

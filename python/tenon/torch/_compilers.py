@@ -33,8 +33,8 @@ class _Dynamo:
     """torch._dynamo: functions run as written."""
 
     config = _Settings()
-    reset, disable, allow_in_graph = map(staticmethod, (compiler.reset, compiler.disable, compiler.allow_in_graph))
-    list_backends, is_compiling = map(staticmethod, (compiler.list_backends, compiler.is_compiling))
+    reset, disable, allow_in_graph = staticmethod(compiler.reset), staticmethod(compiler.disable), staticmethod(compiler.allow_in_graph)
+    list_backends, is_compiling = staticmethod(compiler.list_backends), staticmethod(compiler.is_compiling)
     mark_dynamic = mark_static = maybe_mark_dynamic = graph_break = mark_static_address = staticmethod(_nothing)
 
     @staticmethod

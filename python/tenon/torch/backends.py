@@ -54,7 +54,7 @@ class _Cuda:
     def sdp_kernel(self, enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
         """A scope in which the switches have these values."""
         before = dict(self._kernels)
-        self._kernels.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+        self._kernels.update({'flash': enable_flash, 'math': enable_math, 'mem_efficient': enable_mem_efficient, 'cudnn': enable_cudnn})
         try:
             yield
         finally:

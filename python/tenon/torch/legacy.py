@@ -5,6 +5,7 @@ from .._creation import _place
 from .._errors import InvalidArgumentError
 from ._common import defaults, shape_of
 from .create import empty, tensor
+from .modes import Size
 
 # torch.FloatTensor is float32 on the host.
 DTYPES = {'Float': _core.float32, 'Double': _core.float64, 'Half': _core.float16, 'BFloat16': _core.bfloat16, 'Long': _core.int64,
@@ -17,6 +18,8 @@ def make(dtype, data, device=None):
     """Undefined elements in a shape given by numbers, or the elements of a list, an array or a tensor."""
     if len(data) == 1 and isinstance(data[0], Tensor):
         return ops['alias'](_place(data[0], dtype, device))
+    if len(data) == 1 and type(data[0]) is Size:
+        return empty(*data[0], dtype=dtype, device=device)
     # Arrays of one element have __index__ too.
     if len(data) == 1 and (hasattr(data[0], '__len__') or not hasattr(data[0], '__index__')):
         return tensor(data[0], dtype=dtype, device=device)
@@ -52,6 +55,8 @@ def dtype_and_device(name):
     """(dtype, device) of a dtype, of an old type, or of its name: 'torch.cuda.FloatTensor'."""
     if isinstance(name, _Kind):
         return name.dtype, 'cpu'
+    if name is Tensor:
+        return defaults.dtype, 'cpu'
     if not isinstance(name, str) or not name.endswith('Tensor'):
         return name, None
     *where, kind = name.removeprefix('torch.').split('.')

@@ -151,6 +151,14 @@ def drawn(t, *shape, seed):
     return t.tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32).tolist())
 
 
+@pytest.fixture(name='kept')
+def pytorch_keeps_its_checks(torch):
+    """PyTorch's flex_attention() turns the checks of all its distributions off."""
+    before = torch.distributions.Distribution._validate_args
+    yield
+    torch.distributions.Distribution._validate_args = before
+
+
 # (score_mod, mask_mod) with tables: bias (heads, 6, 6), doc (2, 6); and what both mean for all scores at once.
 FLEX = {
     'plain': lambda t, bias, doc: (None, None, lambda s, b, h, i, j: s),
@@ -164,7 +172,7 @@ FLEX = {
 
 
 @pytest.mark.parametrize('name', FLEX)
-def test_flex_attention(torch, name):
+def test_flex_attention(torch, kept, name):
     """Values are PyTorch's; gradients, which PyTorch has on GPUs alone, are those of the same formula written out."""
     def run(t):
         q, k, v = (drawn(t, 2, 4, 6, 8, seed=i) for i in range(3))
@@ -203,7 +211,7 @@ def test_flex_attention(torch, name):
             assert (mine is None) == (other is None) and (mine is None or ours.allclose(mine, other, atol=1e-5))
 
 
-def test_masks_of_flex_attention(torch):
+def test_masks_of_flex_attention(torch, kept):
     def run(t):
         flex = importlib.import_module(f'{t.__name__}.nn.attention.flex_attention')
         bias = importlib.import_module(f'{t.__name__}.nn.attention.bias')

@@ -43,7 +43,7 @@ def test_a_machine_without_cuda(torch):
     if not torch.cuda.is_available():
         same(torch, lambda t: run(t)[1:2] + run(t)[3:])
     assert ours.cuda.memory_stats() == {} or ours.cuda.is_available()
-    assert isinstance(ours.cuda.is_bf16_supported(), bool) and ours.version.cuda is None and ours.version.__version__ == tenon.__version__
+    assert isinstance(ours.cuda.is_bf16_supported(), bool) and ours.version.cuda is None and ours.version.tenon == tenon.__version__
 
 
 @pytest.fixture(name='cuda')
@@ -244,3 +244,15 @@ def test_benchmark_timer(torch, capsys):
     assert lines[2].startswith('1 threads: ') and lines[-1] == '' and 'microseconds (us)' in lines[-2]
     assert [cell.strip() for cell in next(line for line in lines if 'row 0' in line).split('|')] == ['row 0', '', '2.0', '', '']
     assert lines[5].startswith('2 threads: ')
+
+
+def test_versions_are_compared_by_number(torch):
+    """Scripts choose between what old and new versions of PyTorch have."""
+    def run(t):
+        v = t.__version__
+        return (v >= '2.0', v > '1.13.1', v < '3', v >= '2.2', v >= (1, 9), v < (2, 0), v <= '10.0.0', int(v.split('.')[0]), tuple(int(n) for n in v.split('.')[:2]),
+                v.startswith('2.'), isinstance(v, str), v == v, v >= '2.0.0+cu118', [1, 2] < [3], v != '1.4')
+    same(torch, run)
+    assert ours.__version__.endswith(tenon.__version__) and ours.torch_version.TorchVersion('1.10') > '1.9'
+    with pytest.raises(TypeError):
+        _ = ours.__version__ < 3

@@ -14,6 +14,7 @@ from ... import _core
 from ..._core import Tensor, ops
 from ...nn.module import Parameter
 from ..modes import Size
+from . import arrays
 from .errors import LoadError
 from .storages import DTYPES, STORAGES, Stored, strided_view
 
@@ -218,7 +219,7 @@ def _global(reader, module, name):
     full = f'{"builtins" if module == "__builtin__" else module}.{name}'
     if full not in _GLOBALS:
         raise LoadError(f'[torch.load] the file holds an object of {full}, which is not read, since only tensors and plain values are. '
-                        'Save a state_dict() instead of a whole object, NumPy numbers as float(x) and arrays as tensors')
+                        'Save a state_dict() instead of a whole object')
     reader.push(_GLOBALS[full])
 
 
@@ -231,6 +232,9 @@ def _call(reader):
 
 def _build(reader):
     state = reader.pop()
+    if reader.stack and arrays.fills(reader.stack[-1]):
+        arrays.fill(reader, reader.stack[-1], state)
+        return
     target = reader.top(OrderedDict)
     if type(state) is not dict or state.keys() - {'_metadata'}:
         raise LoadError('[torch.load] the file sets attributes of an OrderedDict: only _metadata is known')
@@ -405,6 +409,7 @@ def _no_tensor(reader, *arguments):
 
 
 _GLOBALS = {name: _Global(name, make) for name, make in {
+    **arrays.GLOBALS,
     'collections.OrderedDict': _ordered_dict, 'collections.Counter': _counter, 'builtins.set': _set, 'builtins.complex': _complex,
     'builtins.bytearray': _byte_array, '_codecs.encode': _encode, 'builtins.bytes': _no_bytes, 'torch.Size': _size, 'torch.device': _device, 'torch.Tensor': _no_tensor,
     'torch._utils._rebuild_tensor': _tensor, 'torch._utils._rebuild_tensor_v2': _tensor, 'torch._utils._rebuild_tensor_v3': _tensor_v3,

@@ -6,6 +6,7 @@ from ... import _core
 from ..._core import Tensor, ops
 from ...nn.module import Parameter
 from ..modes import Size
+from .arrays import is_array, write_array
 from .storages import STORAGES, share
 
 _STORAGE_OF = {dtype.name: f'{name}Storage' for name, dtype in STORAGES.items()}
@@ -50,7 +51,7 @@ class _Writer:
 
     def value(self, value):
         """Writes one value; a value that was written before is referred to by its number."""
-        write = _WRITERS.get(type(value))
+        write = _WRITERS.get(type(value)) or (write_array if is_array(value) else None)
         if write is None:
             raise TypeError(f'[torch.save] cannot write a {type(value).__module__}.{type(value).__qualname__}: {_advice(value)}')
         key = (str, value) if type(value) is str else id(value)
@@ -245,8 +246,10 @@ _WRITERS = {Size: _write_size} | {  # written as a tuple while Size is tuple its
 def _advice(value):
     if hasattr(value, 'state_dict'):
         return 'save its state_dict()'
-    if isinstance(value, (bool, int, float, complex, str)) or hasattr(value, 'dtype') and hasattr(value, 'item'):
-        return 'save a Python number with float(x), int(x) or x.item(), an array as torch.from_numpy(x)'
+    if hasattr(value, 'dtype') and hasattr(value, 'tolist'):
+        return 'save NumPy arrays of numbers, bools, bytes or text, others as x.tolist()'
+    if isinstance(value, (bool, int, float, complex, str)):
+        return 'save a Python number with float(x) or int(x), text with str(x)'
     if isinstance(value, (dict, list, tuple)):
         return f'save a plain {next(kind.__name__ for kind in (dict, list, tuple) if isinstance(value, kind))} of it'
     return 'tensors, numbers, text, bytes, dtypes, devices, and dicts, lists, tuples and sets of them are written'

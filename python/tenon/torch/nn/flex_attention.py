@@ -62,8 +62,8 @@ def _everywhere(function, sizes, x, score=None):
     places = [arange(n, x, int32) for n in sizes]
     with_score = score is not None
     for at in (3, 2, 1, 0):
-        dims = [0 if i == at else None for i in range(4)]
-        function = vmap(function, (0, *dims) if with_score else tuple(dims), randomness='different')
+        dims: Any = (*((0,) if with_score else ()), *(0 if i == at else None for i in range(4)))
+        function = vmap(function, dims, randomness='different')
     return function(score, *places) if with_score else function(*places)
 
 
@@ -140,7 +140,7 @@ class BlockMask:
             return x.to(device) if isinstance(x, Tensor) else x
         names = ('kv_num_blocks', 'kv_indices', 'full_kv_num_blocks', 'full_kv_indices', 'q_num_blocks', 'q_indices', 'full_q_num_blocks',
                  'full_q_indices')
-        return BlockMask(self.seq_lengths, *(moved(getattr(self, name)) for name in names), self.BLOCK_SIZE, self.mask_mod)
+        return BlockMask(self.seq_lengths, **{name: moved(getattr(self, name)) for name in names}, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)
 
     def to_string(self, grid_size=(20, 20), limit=4):
         """A picture of the blocks of each batch and head, up to `limit` of them."""
@@ -167,7 +167,7 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=128
     """The BlockMask of mask_mod(b, h, q, kv) -> bool, whose sizes may be no multiples of BLOCK_SIZE; B, H: None is 1."""
     if not callable(mask_mod) or len(inspect.signature(mask_mod).parameters) != 4:
         raise AssertionError(f'[create_block_mask] needs a mask_mod of (b, h, q_idx, kv_idx), not {mask_mod}')
-    size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+    size: Any = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
     with no_grad():
         mask = cast(create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), int32)
         down, across = -(-Q_LEN // size[0]), -(-KV_LEN // size[1])
