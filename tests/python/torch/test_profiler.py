@@ -85,3 +85,10 @@ def test_scopes_as_decorators_and_without_a_profile(torch):
         compute(3)
     with pytest.raises(RuntimeError, match='nothing was recorded'):
         prof.key_averages()
+
+
+def test_events_of_the_older_profiler(torch):
+    for t in torch, ours:
+        with t.autograd.profiler.profile() as prof:
+            work(t)
+        assert 'forward' in [event.name for event in prof.function_events]

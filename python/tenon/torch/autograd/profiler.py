@@ -18,6 +18,11 @@ class profile(_profile):
         if self.enabled:
             super().start()
 
+    @property
+    def function_events(self):
+        """What ran: the events of torch.profiler."""
+        return self.events()
+
     def table(self, sort_by=None, row_limit=100, **kwargs):
         return self.key_averages().table(sort_by, row_limit, **kwargs)
 
