@@ -29,15 +29,14 @@ _MODULES = 'nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft', 'gra
 _LAZY = {'summary': '_summary', 'profiler': '_profiler', 'Graph': '_capture', 'capture': '_capture', 'graphed': '_capture', 'compile': 'graph'}
 
 
-_OTHERS = {}  # PyTorch's names that were asked for
+_others = set()  # PyTorch's names that were asked for, which are members from then on
 
 
 def __getattr__(name):
-    if name in _OTHERS:
-        return _OTHERS[name]
     if name not in _MODULES and name not in _LAZY:
         from ._generous import named
-        found = _OTHERS[name] = named(__name__, name)
+        found = globals()[name] = named(__name__, name)
+        _others.add(name)
         return found
     from importlib import import_module
     if name in _MODULES:
@@ -47,7 +46,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*globals(), *_MODULES, *_LAZY])
+    return sorted({*globals(), *_MODULES, *_LAZY} - _others)
 
 
 def op(name):

@@ -60,6 +60,12 @@ def test_names_that_only_pytorch_has(found, wanted):
     assert found() == wanted()
 
 
+def test_such_a_name_is_a_member_once_found_and_not_listed():
+    before = dir(tenon)
+    assert tenon.outer is tenon.torch.outer and 'outer' in vars(tenon)
+    assert dir(tenon) == before
+
+
 @pytest.mark.parametrize('module, name', [(tenon, 'no_such_name'), (tenon.nn, 'Lienar'), (F, 'cnov2d'), (tenon.linalg, 'no'), (tenon, '_private'),
                                           (tenon, 'cuda')])
 def test_names_that_do_not_exist(module, name):
