@@ -31,7 +31,8 @@ enum Op : uint32_t {  // as shaders/binary.comp
   kGreaterEqual,
   kLogicalAnd,
   kLogicalOr,
-  kLogicalXor
+  kLogicalXor,
+  kNextafter
 };
 
 void run_binary(const tn_call& call, uint32_t op) {
@@ -71,6 +72,7 @@ void add_binary_kernels(KernelList& list) {
   add(TN_SCHEMA_LOGICAL_AND, kLogicalAnd, kAll);
   add(TN_SCHEMA_LOGICAL_OR, kLogicalOr, kAll);
   add(TN_SCHEMA_LOGICAL_XOR, kLogicalXor, kAll);
+  add(TN_SCHEMA_NEXTAFTER, kNextafter, kRealFloats);
 }
 
 }  // namespace tenon::vulkan

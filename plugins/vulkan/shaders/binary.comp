@@ -11,12 +11,33 @@
 #include "math.glsl"
 #include "fmod.glsl"
 
+// The bits of x in its dtype, and back.
+#ifdef TN_F64
+#define Bits uint64_t
+Bits pattern_of(C x) { return packUint2x32(unpackDouble2x32(x)); }
+C of_pattern(Bits b) { return packDouble2x32(unpackUint2x32(b)); }
+#else
+#define Bits uint
+Bits pattern_of(C x) { return IN1 == DT_F16 ? to_half(x) : IN1 == DT_BF16 ? to_bfloat(x) : floatBitsToUint(x); }
+C of_pattern(Bits b) { return IN1 == DT_F16 ? from_half(b) : IN1 == DT_BF16 ? from_bfloat(b) : uintBitsToFloat(b); }
+#endif
+
+// As plugins/common/nextafter.hpp: bits of a magnitude count up away from zero.
+C next_after(C x, C y) {
+  if (is_nan(x) || is_nan(y)) return is_nan(x) ? x : y;
+  if (order_of(x) == order_of(y)) return y;
+  if (order_of(x) == 0) return with_sign(of_pattern(Bits(1)), sign_bit(y));
+  const bool away = (order_of(y) > order_of(x)) == (order_of(x) > 0);
+  return of_pattern(away ? pattern_of(x) + Bits(1) : pattern_of(x) - Bits(1));
+}
+
 C apply_own(C x, C y) {
   switch (CODE) {
     case 3: return m_div(x, y);
     case 6: return with_sign(x, sign_bit(y));
     case 13: return floor_divide(x, y);
     case 14: return python_remainder(x, y);
+    case 25: return next_after(x, y);
   }
   return x;
 }
