@@ -213,6 +213,10 @@ PyObject* get_matrix_transposed(PyObject* self, void*) {
   args[2].as.i = -1;
   return call(op_transpose, args, 3);
 }
+PyObject* storage_offset(PyObject* self, PyObject*) {
+  const tn_view* view = tn_tensor_view(handle_of(self));
+  return PyLong_FromLongLong(view->offset / static_cast<int64_t>(tn_dtype_size(view->dtype)));
+}
 PyObject* is_contiguous(PyObject* self, PyObject*) {
   return PyBool_FromLong(tn_tensor_is_contiguous(handle_of(self)));
 }
@@ -278,6 +282,8 @@ PyMethodDef methods[] = {
      "item(*index)\n\nThe only element, or the one at an index, as a Python number."},
     {"tolist", tensor_tolist, METH_NOARGS, "tolist()\n\nNested lists of Python numbers."},
     {"tobytes", tensor_tobytes, METH_NOARGS, "tobytes()\n\nThe elements, row-major."},
+    {"storage_offset", storage_offset, METH_NOARGS,
+     "storage_offset()\n\nElements from the start of its memory to its first one."},
     {"is_contiguous", is_contiguous, METH_NOARGS,
      "is_contiguous()\n\nWhether it is row-major without gaps."},
     {"shares_memory", shares_memory, METH_O,

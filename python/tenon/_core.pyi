@@ -84,6 +84,7 @@ class Tensor:
     grad_fn: str | None
     version: int
     data_ptr: Any
+    def storage_offset(self) -> int: ...
     data: Tensor
     def __array_namespace__(self, api_version: str | None = None) -> Any: ...
     __array_priority__: int

@@ -59,7 +59,7 @@ NOT_OFFERED = {name: why for names, why in {
         sparse_resize_and_clear_ to_padded_tensor''': _DENSE,
     '''int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme''':
         'quantized tensors are not offered: cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'storage storage_offset storage_type untyped_storage': 'memory is not an object of its own: see data_ptr() and stride()',
+    'storage storage_type untyped_storage': 'memory is not an object of its own: see data_ptr() and stride()',
     'share_memory_': "processes do not share tensors: pass them through multiprocessing's queues, which copy",
     'chalf': 'there are no complex numbers of 32 bits: use cfloat()',
     'ipu mtia xpu to_mkldnn': 'move a tensor with to(device)',

@@ -346,7 +346,12 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """input with src in a view of it by strides."""
-    return ops['as_strided_scatter'](input, src, tuple(size), tuple(stride), storage_offset or 0)
+    from .shape import in_memory
+    if _core._inside_vmap():
+        return ops['as_strided_scatter'](input, src, tuple(size), tuple(stride), storage_offset or 0)
+    base, order, offset = in_memory(input, storage_offset, 'as_strided_scatter')
+    made = ops['as_strided_scatter'](base, src, tuple(size), tuple(stride), offset)
+    return ops['permute'](made, tuple(sorted(range(made.ndim), key=order.__getitem__)))
 
 
 def fill(input, value):

@@ -342,9 +342,26 @@ def diagflat(input, offset=0):
     return diag_embed(ravel(input), offset)
 
 
+def in_memory(input, storage_offset, name):
+    """input with its dimensions in the order of its memory, that order, and storage_offset from its first element on: strides of PyTorch
+    count what lies in memory, those of our ops what input shows."""
+    offset = 0 if storage_offset is None else storage_offset - check(input).storage_offset()
+    order = list(range(input.ndim))
+    if not input.is_contiguous():
+        order.sort(key=lambda d: -input.stride(d))
+        input = _permute(input, tuple(order))
+        if not input.is_contiguous():
+            raise InvalidArgumentError(f'[{name}] input has gaps in its memory, which cannot be reached: apply it to the tensor that input is a '
+                                       'view of, or to input.contiguous() with strides that fit')
+    return input, order, offset
+
+
 def as_strided(input, size, stride, storage_offset=None):
-    """A view of the memory by strides; storage_offset counts from the first element of input, in PyTorch from the start of its memory."""
-    return ops['as_strided'](input, tuple(size), tuple(stride), storage_offset or 0)
+    """A view of the memory by strides, within the part that input shows."""
+    if _core._inside_vmap():  # strides count a row's elements
+        return ops['as_strided'](input, tuple(size), tuple(stride), storage_offset or 0)
+    input, _, offset = in_memory(input, storage_offset, 'as_strided')
+    return ops['as_strided'](input, tuple(size), tuple(stride), offset)
 
 
 def narrow(input, dim, start, length):

@@ -133,3 +133,24 @@ def test_replaced_memory_is_freed():
     del view
     gc.collect()
     assert gone() is None and x.shares_memory(y)
+
+
+def test_strides_count_memory(torch):
+    def seen(t):
+        x = t.arange(24.0).reshape(4, 6)
+        return (x[1:].storage_offset(), x[1, 2:].storage_offset(), x.clone().storage_offset(), x[1:].as_strided((2, 2), (6, 1)),
+                x[1:].as_strided((2, 2), (6, 1), 8), x.t().as_strided((2, 3), (1, 2), 1), x[2:].t().as_strided((2, 3), (1, 2)),
+                t.as_strided_scatter(x.t(), t.zeros(2, 2), (2, 2), (1, 6), 3), t.as_strided_scatter(x[1:], t.zeros(2), (2,), (7,), 7))
+
+    for found, wanted in zip(seen(ours), seen(torch)):
+        same(found, wanted)
+
+
+def test_memory_beyond_a_view_is_not_reached():
+    x = ours.arange(12.0).reshape(3, 4)
+    with pytest.raises(IndexError, match='outside'):
+        x[1:].as_strided((2,), (1,), 0)
+    with pytest.raises(ValueError, match='gaps'):
+        x[:, ::2].as_strided((2,), (1,))
+    with pytest.raises(ValueError, match='gaps'):
+        ours.as_strided_scatter(x[:, ::2], ours.zeros(2), (2,), (1,))
