@@ -51,7 +51,7 @@ def newest(root=ROOT):
 
 def without_pch(command):
     """Removes GCC's precompiled headers, which clang cannot read; the sources include what they need."""
-    return re.sub(r" -fpch-preprocess -include \S+", "", command)
+    return re.sub(r" -fpch-deps\b", "", re.sub(r" -fpch-preprocess -include \S+", "", command))
 
 
 def headers_hash():

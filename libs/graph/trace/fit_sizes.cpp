@@ -295,7 +295,7 @@ bool SizeFit::failed() {
     const std::string why = fmt::format(
         "the function fails where {}: declare the sizes that it takes", sizes_text(dims_, next_));
     if (std::exchange(has_searched_, true)) refuse_function(why);
-    search_.emplace();
+    search_ = Search{};
     search_->why = why;
     return search();
   }

@@ -149,9 +149,10 @@ Tensor roi_align(const Call& call) {
     std::vector<double> weights[4];
     for (int64_t i = 0; i < out_h * out_w; ++i)
       for (int64_t k = 0; k < ny * nx; ++k) {
+        const int64_t row = i / out_w, below = k / nx;
         const double y =
-            y1 + bin_h * (static_cast<double>(i / out_w) +
-                          (static_cast<double>(k / nx) + 0.5) / static_cast<double>(ny));
+            y1 + bin_h * (static_cast<double>(row) +
+                          (static_cast<double>(below) + 0.5) / static_cast<double>(ny));
         const double at =
             x1 + bin_w * (static_cast<double>(i % out_w) +
                           (static_cast<double>(k % nx) + 0.5) / static_cast<double>(nx));
@@ -200,7 +201,7 @@ Tensor deform_conv(const Call& call) {
   const Tensor masks =
       call.has(4) ? call.x(4).reshape({n, parts, kh * kw, out_h, out_w}) : Tensor();
   const Tensor planes = x.reshape({n * parts, channels / parts, height, width});
-  const auto along = [&](int64_t count, size_t d, int64_t k, Ints shape) {
+  const auto along = [&](int64_t count, size_t d, int64_t k, const Ints& shape) {
     std::vector<double> at;
     for (int64_t i = 0; i < count; ++i)
       at.push_back(

@@ -1,8 +1,9 @@
 // Arithmetic, bits and comparisons of two operands. Integers wrap, division by zero gives 0, and shifts by the width or more
 // shift everything out.
-#include "../../common/nextafter.hpp"
 #include "arithmetic.hpp"
 #include "elementwise.hpp"
+
+#include "../../common/nextafter.hpp"  // behind what defines GPU_FN
 
 namespace tenon::gpu {
 namespace {

@@ -407,7 +407,7 @@ TEST(Searchsorted, RowsOfEveryLength) {
   for (const DType dtype : {DType::F32, DType::F64, DType::I32, DType::I64, DType::U8})
     for (int64_t n = 0; n <= 70; ++n) {
       std::vector<double> row, values;
-      for (int64_t i = 0; i < n; ++i) row.push_back(static_cast<double>(i / 2 * 3));
+      for (int64_t i = 0; i < n; ++i) row.push_back(static_cast<double>((i - i % 2) * 3));
       for (int64_t i = 0; i < n + 7; ++i) values.push_back(static_cast<double>(i * 37 % 109));
       const Tensor sorted = tenon::tensor(row, {n}).to(dtype),
                    wanted = tenon::tensor(values).to(dtype);
