@@ -1,6 +1,8 @@
 // What an index brings to places of a result: element by element, or, where it was expanded from one column, whole rows.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <span>
 #include <vector>
 
@@ -31,9 +33,30 @@ struct Incoming {
   }
 
   // `value` into every place that something comes to.
-  template <class T, class To>
+  template <class To>
   void fill(To* to, To value) const {
-    if (!rows) return each<T>(to, [value](To& a, const T&) { a = value; });
+    using Bytes = std::array<char, sizeof(To)>;  // one loop for all dtypes of a size
+    fill_bytes(reinterpret_cast<Bytes*>(to), std::bit_cast<Bytes>(value));
+  }
+
+  // How many come to each element, or to each row.
+  std::vector<uint32_t> counts() const {
+    const Around a = around(out, dim);
+    std::vector<uint32_t> found(static_cast<size_t>(a.outer * a.size * (rows ? 1 : a.inner)));
+    if (!rows) {
+      each_place(found.data(), [](uint32_t& n) { ++n; });
+    } else {
+      each_list([&](const Around&, int64_t o, std::span<const int64_t> at) {
+        for (const int64_t i : at) ++found[static_cast<size_t>(o * a.size + i)];
+      });
+    }
+    return found;
+  }
+
+ private:
+  template <class Bytes>
+  void fill_bytes(Bytes* to, Bytes value) const {
+    if (!rows) return each_place(to, [value](Bytes& a) { a = value; });
     each_list([&](const Around& a, int64_t o, std::span<const int64_t> at) {
       std::vector<bool> filled(static_cast<size_t>(a.size));
       for (const int64_t i : at) {
@@ -44,22 +67,6 @@ struct Incoming {
     });
   }
 
-  // How many come to each element, or to each row.
-  template <class T>
-  std::vector<uint32_t> counts() const {
-    const Around a = around(out, dim);
-    std::vector<uint32_t> found(static_cast<size_t>(a.outer * a.size * (rows ? 1 : a.inner)));
-    if (!rows) {
-      each<T>(found.data(), [](uint32_t& n, const T&) { ++n; });
-    } else {
-      each_list([&](const Around&, int64_t o, std::span<const int64_t> at) {
-        for (const int64_t i : at) ++found[static_cast<size_t>(o * a.size + i)];
-      });
-    }
-    return found;
-  }
-
- private:
   // The index is the same along the inner dimensions, and reaches all of src, and of the result in others than dim.
   bool has_rows() const {
     if ((src.flags & TN_VIEW_CONTIGUOUS) == 0 || index.ndim != out.ndim || src.ndim != out.ndim ||
@@ -81,6 +88,11 @@ struct Incoming {
     operands.data[0] = reinterpret_cast<char*>(to);
     operands.size[0] = sizeof(To);
     for_each_index<To, T>(plan, operands, f);
+  }
+  // f(element of `to`) for every index, whatever src holds.
+  template <class To, class F>
+  void each_place(To* to, F&& f) const {
+    each<char>(to, [&f](To& a, const char&) { f(a); });
   }
   // f(extents of the result, o, places along dim) for each entry o of the outer dimensions.
   template <class F>

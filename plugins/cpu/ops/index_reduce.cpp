@@ -45,7 +45,7 @@ void divide(T* to, int64_t n, const std::vector<uint32_t>& counts, bool include_
 
 template <class T, class To>
 void combine(const Incoming& in, To* to, std::string_view reduce, bool include_self) {
-  if (!include_self) in.fill<T>(to, start_of<To>(reduce));
+  if (!include_self) in.fill(to, start_of<To>(reduce));
   if (reduce == "prod") return in.combine<Combine::kMultiply, T>(to);
   if constexpr (!is_complex_v<To>) {
     if (reduce == "amax") return in.combine<Combine::kGreater, T>(to);
@@ -53,7 +53,7 @@ void combine(const Incoming& in, To* to, std::string_view reduce, bool include_s
   }
   in.combine<Combine::kAdd, T>(to);
   if constexpr (!std::is_same_v<To, bool>)
-    if (reduce == "mean") divide(to, numel(in.out), in.counts<T>(), include_self);
+    if (reduce == "mean") divide(to, numel(in.out), in.counts(), include_self);
 }
 
 // body(Tag<T>, where the result is computed), of `out`, which starts as x.
