@@ -1,6 +1,7 @@
 // What the suite's samples do not cover of the elementwise shaders: long operands with tails and unaligned beginnings, the edges of
 // two-operand functions, comparisons of subnormal numbers and NaN, conversions at the ends of ranges. The CPU's results are the reference.
 #include <algorithm>
+#include <bit>
 
 #include "../cpu/ops.hpp"
 #include "device.hpp"
@@ -73,6 +74,30 @@ void expect_same(const Tensor& got, const Tensor& wanted, const std::string& wha
   ASSERT_EQ(a.size(), b.size()) << what;
   for (size_t i = 0; i < a.size(); ++i)
     ASSERT_TRUE(same(a[i], b[i])) << what << " at " << i << ": " << a[i] << ", wanted " << b[i];
+}
+
+// From one number to the next, in every format: zeros, subnormal numbers, infinities and NaN too.
+TEST(Nextafter, SameBitsAsOnTheCpu) {
+  const std::vector<float> values = edges();
+  const auto n = static_cast<int64_t>(values.size());
+  for (const DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {
+    const Tensor x = tenon::tensor(values, {n, 1}).to(dtype),
+                 y = tenon::tensor(values, {1, n}).to(dtype);
+    const auto exact = [](const Tensor& made) {
+      return tenon::to(made, tenon::Device("cpu:0")).to(DType::F64).to_vector<double>();
+    };
+    const std::vector<double> got = exact(tenon::nextafter(to_gpu(x), to_gpu(y))),
+                              wanted = exact(tenon::nextafter(x, y));
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (std::isnan(wanted[i])) {
+        EXPECT_TRUE(std::isnan(got[i])) << tenon::name_of(dtype) << " " << i;
+        continue;
+      }
+      EXPECT_EQ(std::bit_cast<uint64_t>(got[i]), std::bit_cast<uint64_t>(wanted[i]))
+          << tenon::name_of(dtype) << " " << values[i / values.size()] << " towards "
+          << values[i % values.size()];
+    }
+  }
 }
 
 TEST(Floats, AreComparedAndDividedAsOnTheCpu) {
