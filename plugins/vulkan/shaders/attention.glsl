@@ -1,4 +1,5 @@
 // What attention's shaders share: words and table as ops/attention.cpp passes them, operands by head, scores, and the tile of their weights.
+#include "heads.glsl"
 #include "math.glsl"
 #include "limits.glsl"
 layout(constant_id = 3) const uint IN = 11;
@@ -18,14 +19,6 @@ layout(constant_id = 6) const uint CAUSAL = 0;
 #else
 #define SCALE real_word(7)
 #endif
-
-// A head's (N, W) matrix. table: for each operand its first element and its strides over (B, H, N, W).
-struct Head { uint first, row, column; };
-Head head_of(uint operand, uint b, uint h) {
-  const uint t = 5 * operand;
-  return Head(table(t) + b * table(t + 1) + h * table(t + 2), table(t + 3), table(t + 4));
-}
-uint at(Head head, uint row, uint column) { return head.first + row * head.row + column * head.column; }
 
 // Neighbours along the depth are contiguous in operands of scores; in those of sums, neighbours along the columns.
 bool for_scores = true;
