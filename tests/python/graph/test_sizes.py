@@ -47,6 +47,15 @@ def unseen(ranges, seed):
     return ends + [{axis: draw.randint(*bounds) for axis, bounds in ranges.items()} for _ in range(18)]
 
 
+def check_at(program, fn, *shapes):
+    """The program has the bits of the function at these shapes."""
+    program.exact = True
+    for shape in shapes:
+        x = tenon.randn(shape)
+        with tenon.no_grad():
+            assert same(program(x), fn(x))
+
+
 @pytest.mark.parametrize(('module', 'shape', 'ranges'), MODULES,
                          ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else '')
 def test_modules(module, shape, ranges, tmp_path):
@@ -188,11 +197,7 @@ def test_small_sizes_may_not_do():
     net = nn.Sequential(*[part for _ in range(4) for part in (nn.Conv1d(1, 1, 3), nn.MaxPool1d(2))], nn.Conv1d(1, 2, 3))
     program = tenon.graph.trace(net.eval(), tenon.randn(2, 1, 200), dynamic={0: {0: 'batch', 2: 'length'}})
     assert program.dims == [Dim('batch', 1), Dim('length', 78)]
-    program.exact = True
-    for shape in (1, 1, 78), (3, 1, 81), (2, 1, 1000):
-        x = tenon.randn(shape)
-        with tenon.no_grad():
-            assert same(program(x), net(x))
+    check_at(program, net, (1, 1, 78), (3, 1, 81), (2, 1, 1000))
     with pytest.raises(tenon.Error):
         net(tenon.randn(1, 1, 77))
 
@@ -223,11 +228,7 @@ def test_two_sizes_end_with_tables_of_halves():
         return attend(y, y, y)[0]
     program = tenon.graph.trace(fn, tenon.randn(2, 1, 8, 8), dynamic={0: {0: 'batch', 2: 'height', 3: 'width'}})
     assert [dim.max for dim in program.dims] == [None, 40, 60]
-    program.exact = True
-    for shape in (1, 1, 3, 3), (3, 1, 40, 60), (2, 1, 17, 31):
-        x = tenon.randn(shape)
-        with tenon.no_grad():
-            assert same(program(x), fn(x))
+    check_at(program, fn, (1, 1, 3, 3), (3, 1, 40, 60), (2, 1, 17, 31))
 
 
 def test_sizes_that_layers_round_up():
@@ -272,11 +273,7 @@ def test_pyramids_of_many_levels():
             x = F.interpolate(x, size=level.shape[2:], mode='bilinear') + level
         return tenon.softmax(x.flatten(2), -1)
     program = tenon.graph.trace(fn, tenon.randn(1, 1, 256, 320), dynamic={0: {0: 'batch', 2: 'height', 3: 'width'}})
-    program.exact = True
-    for shape in (1, 1, 300, 411), (2, 1, 513, 256), (3, 1, 7, 65):
-        x = tenon.randn(shape)
-        with tenon.no_grad():
-            assert same(program(x), fn(x))
+    check_at(program, fn, (1, 1, 300, 411), (2, 1, 513, 256), (3, 1, 7, 65))
 
 
 def test_scores_of_attention_over_a_picture():
@@ -285,10 +282,7 @@ def test_scores_of_attention_over_a_picture():
         y = x[:, :, ::2, ::2].flatten(2)
         return tenon.softmax(y.mT @ y, -1)
     program = tenon.graph.trace(fn, tenon.randn(2, 3, 8, 12), dynamic={0: {0: 'batch', 2: 'height', 3: 'width'}})
-    program.exact = True
-    for shape in (1, 3, 6, 10), (3, 3, 14, 9), (2, 3, 20, 20):
-        x = tenon.randn(shape)
-        assert same(program(x), fn(x))
+    check_at(program, fn, (1, 3, 6, 10), (3, 3, 14, 9), (2, 3, 20, 20))
 
 
 def test_a_refusal_is_not_taken_for_the_functions_own_failure():
