@@ -31,8 +31,8 @@ _PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', 
 # Modules that are not offered, and what to use instead; those below them too.
 _INSTEAD = {
     'fx': 'record a program with tenon.graph.trace, whose operations can be read', 'utils.cpp_extension': 'write a plugin: docs/sdk/',
-    'ao': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul', 'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'nn.quantized': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul', 'utils.data.datapipes': 'write an IterableDataset, or a generator',
+    **dict.fromkeys(('ao', 'quantization', 'nn.quantized'), 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul'),
+    'utils.data.datapipes': 'write an IterableDataset, or a generator',
     **dict.fromkeys(('distributed.fsdp', 'distributed.rpc', 'distributed.tensor', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
                      'distributed.device_mesh', 'distributed.nn', 'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
     'nested': 'pad to one size and give a mask', 'utils.mobile_optimizer': 'write a model with torch.onnx.export', 'library': 'write a torch.autograd.Function',

@@ -342,14 +342,23 @@ def diagflat(input, offset=0):
     return diag_embed(ravel(input), offset)
 
 
+def _as_it_lies(x):
+    """x with its dimensions in the order of its memory, and that order."""
+    strides = x.strides
+    order = range(len(strides))
+    if sorted(strides, reverse=True) == list(strides):
+        return x, order
+    order = sorted(order, key=lambda d: -strides[d])
+    return _permute(x, order), order
+
+
 def in_memory(input, storage_offset, name):
     """input with its dimensions in the order of its memory, that order, and storage_offset from its first element on: strides of PyTorch
     count what lies in memory, those of our ops what input shows."""
     offset = 0 if storage_offset is None else storage_offset - check(input).storage_offset()
-    order = list(range(input.ndim))
+    order = range(input.ndim)
     if not input.is_contiguous():
-        order.sort(key=lambda d: -input.stride(d))
-        input = _permute(input, tuple(order))
+        input, order = _as_it_lies(input)
         if not input.is_contiguous():
             raise InvalidArgumentError(f'[{name}] input has gaps in its memory, which cannot be reached: apply it to the tensor that input is a '
                                        'view of, or to input.contiguous() with strides that fit')
@@ -394,15 +403,12 @@ def unfold(input, dimension, size, step):
     ndim = check(input).ndim
     dim = dim_of(dimension, ndim)
     x = input if ndim else _reshape(input, (1,))
-    sizes, strides = list(x.shape), x.strides
+    sizes = list(x.shape)
     n = sizes[dim]
     if size < 0 or size > n or step <= 0:
         raise InvalidArgumentError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
     # A view of the elements in memory order, as far as that is an order of dimensions.
-    order, lying = range(len(sizes)), x
-    if sorted(strides, reverse=True) != list(strides):
-        order = sorted(order, key=lambda d: -strides[d])
-        lying = _permute(x, order)
+    lying, order = _as_it_lies(x)
     steps, apart = [0] * len(sizes), 1
     for d in reversed(order):
         steps[d] = apart

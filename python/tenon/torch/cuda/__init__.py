@@ -66,14 +66,15 @@ def is_initialized():
     return is_available()
 
 
-_MODULES = 'amp', 'nvtx', 'memory', 'streams'
+_TOPICS = 'memory', 'streams'  # whose names are also names of this module
+_MODULES = 'amp', 'nvtx', *_TOPICS
 
 
 def __getattr__(name):
     from importlib import import_module
     if name in _MODULES:
         return import_module('.' + name, __name__)
-    for topic in _MODULES[2:]:
+    for topic in _TOPICS:
         module = import_module('.' + topic, __name__)
         if name in module.__all__:
             return getattr(module, name)

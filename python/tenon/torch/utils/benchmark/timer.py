@@ -63,27 +63,25 @@ class Timer:
                 return number
             number *= 10
 
-    def blocked_autorange(self, callback=None, min_run_time=0.2):
-        """As many measurements as take min_run_time seconds, each of as many runs as make looking at the clock cheap."""
+    def _rounds(self, min_run_time, callback):
+        """(runs, the times of so many runs, the sum of these), with one time more in each round."""
         number, times, total = self._block(min_run_time), [], 0.0
-        while total < min_run_time:
+        while True:
+            yield number, times, total
             times.append(self._time(number))
             total += times[-1]
             if callback is not None:
                 callback(number, times[-1])
+
+    def blocked_autorange(self, callback=None, min_run_time=0.2):
+        """As many measurements as take min_run_time seconds, each of as many runs as make looking at the clock cheap."""
+        rounds = self._rounds(min_run_time, callback)
+        number, times, _ = next(each for each in rounds if each[2] >= min_run_time)
         return Measurement(number, times, self._task_spec)
 
     def adaptive_autorange(self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0, callback=None):
         """Measurements until their quartiles lie within threshold of the median, or for max_run_time seconds."""
-        number, times, total = self._block(min_run_time), [], 0.0
-        while total < max_run_time:
-            times.append(self._time(number))
-            total += times[-1]
-            if callback is not None:
-                callback(number, times[-1])
-            found = Measurement(number, times, self._task_spec)
-            if total >= min_run_time and len(times) > 3 and found.meets_confidence(threshold):
-                break
-        return Measurement(number, times, self._task_spec)
-
-
+        def done(total, found):
+            return total >= max_run_time or total >= min_run_time and len(found.raw_times) > 3 and found.meets_confidence(threshold)
+        measured = ((total, Measurement(number, times, self._task_spec)) for number, times, total in self._rounds(min_run_time, callback))
+        return next(found for total, found in measured if done(total, found))
