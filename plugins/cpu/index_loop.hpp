@@ -1,5 +1,5 @@
-// A loop over indices along a dimension. Threads share a dimension other than the indexed one, so what meets in one element is
-// combined in row-major order by one thread: the number of threads changes nothing.
+// A loop over indices along a dimension. Threads share a dimension other than the indexed one, unless the indexed tensor is only read:
+// what meets in one element is combined in row-major order by one thread, so the number of threads changes nothing.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,8 @@ namespace tenon::cpu {
 // A loop over the index's shape: the tensor at stride 0 along `dim`, index, and the dense tensor
 // (out or src).
 struct IndexLoop {
+  static constexpr int64_t kLeastOfRow = 32;  // elements of a row that are worth a thread
+
   uint32_t dim;
   int64_t size = 0, step = 0;  // of the indexed tensor along dim
   int64_t shape[TN_MAX_DIMS], target[TN_MAX_DIMS];
@@ -35,17 +37,23 @@ struct IndexLoop {
     loop.strides = strides;
   }
 
-  // body(loop, operands) on parts of the largest other dimension.
+  // The largest dimension, other than the indexed one if elements of the tensor are written; the outermost of like ones.
+  uint32_t widest(bool writes) const {
+    uint32_t split = writes && dim == 0 && loop.ndim > 1 ? 1 : 0;
+    for (uint32_t k = 0; k < loop.ndim; ++k)
+      if ((k != dim || !writes) && shape[k] > shape[split]) split = k;
+    return split;
+  }
+
+  // body(loop, operands) on parts of the widest dimension.
   template <class Body>
-  void over_parts(const Operands<3>& operands, Body&& body) {
+  void over_parts(const Operands<3>& operands, bool writes, Body&& body) {
     const int64_t total = loop_count(loop);
     if (total == 0) return;
-    uint32_t split = dim == 0 && loop.ndim > 1 ? 1 : 0;
-    for (uint32_t k = 0; k < loop.ndim; ++k) {
-      if (k != dim && shape[k] > shape[split]) split = k;
-    }
-    if (split == dim) return body(loop, operands);
-    const int64_t grain = std::max<int64_t>(1, kGrainMath * shape[split] / total);
+    const uint32_t split = widest(writes);
+    if (writes && split == dim) return body(loop, operands);
+    const int64_t least = split + 1 == loop.ndim && loop.ndim > 1 ? kLeastOfRow : 1,
+                  grain = std::max(least, kGrainMath * shape[split] / total);
     parallel_for(shape[split], grain, [&](int64_t begin, int64_t end) {
       int64_t sizes[TN_MAX_DIMS];
       std::copy_n(shape, loop.ndim, sizes);
@@ -79,7 +87,9 @@ struct AllGood {
 // f(tensor element, dense element) for every index; a stretch ends where one is not `good`.
 template <class T, class D, class F, class Good = AllGood>
 void for_each_index(IndexLoop& plan, const Operands<3>& operands, F&& f, const Good& good = {}) {
-  plan.over_parts(operands, [&](const tn_loop& loop, const Operands<3>& part) {
+  // A function of a const element only reads the tensor.
+  constexpr bool kWrites = !std::is_invocable_v<F, const T&, D&>;
+  plan.over_parts(operands, kWrites, [&](const tn_loop& loop, const Operands<3>& part) {
     const int64_t along = plan.step;
     walk_rows<3>(
         loop, part, 0, loop_count(loop), [=](int64_t n, const auto& data, const auto& step) {
