@@ -44,7 +44,8 @@ struct Layer {
         batch(gates.shape[1]),
         width(gates.shape[2] / 4),
         reverse(backwards) {
-    const int64_t step = batch * width * width * 4;
+    // A lone row waits for the weight, which is shared so that each thread's part stays in its second cache.
+    const int64_t step = std::max<int64_t>(batch, 2) * width * width * 4;
     const auto threads = [](int64_t work) {
       return std::clamp<int64_t>(work / kGemmGrain, 1, max_threads());
     };
