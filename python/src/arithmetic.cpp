@@ -166,6 +166,24 @@ bool check_divisor(const Operand& x, const Operand& y) {
   return true;
 }
 
+// The error of an operator; that of bools, which have no differences and no negatives, says what to write.
+template <Operator op>
+PyObject* raise(tn_status* status, const tn_value& value) {
+  if constexpr (op == kSub || op == kNeg)
+    if (value.tag == TN_VALUE_BOOL ||
+        (value.tag == TN_VALUE_TENSOR && tn_tensor_dtype(value.as.tensor) == TN_DTYPE_BOOL)) {
+      tn_status_release(status);
+      return raise_as("UnsupportedDtypeError",
+                      op == kSub
+                          ? "[sub] Subtraction, the `-` operator, with two bool tensors is not "
+                            "supported. Use the `^` or `logical_xor()` operator instead."
+                          : "[neg] Negation, the `-` operator, on a bool tensor is not supported. "
+                            "If you are trying to invert a mask, use the `~` or `logical_not()` "
+                            "operator instead.");
+    }
+  return raise_status(status);
+}
+
 template <Operator op>
 PyObject* binary(PyObject* a, PyObject* b) {
   if (may_override()) [[unlikely]] {
@@ -184,7 +202,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
   const tn_value args[2] = {x.value, y.value};
   tn_tensor* out;
   tn_status* status = run(op, args, 2, elements, &out);
-  return status == nullptr ? wrap(out) : raise_status(status);
+  return status == nullptr ? wrap(out) : raise<op>(status, x.value);
 }
 
 template <Operator op>
@@ -205,7 +223,7 @@ PyObject* in_place(PyObject* a, PyObject* b) {
     const Unlocked unlocked(elements >= kUnlockElements);
     status = tn_op_call_into(ops[op], args, 2, outs, 1);
   }
-  return status == nullptr ? Py_NewRef(a) : raise_status(status);
+  return status == nullptr ? Py_NewRef(a) : raise<op>(status, y.value);
 }
 
 template <Operator op>
@@ -217,7 +235,7 @@ PyObject* unary(PyObject* a) {
   x.read(a, elements);
   tn_tensor* out;
   tn_status* status = run(op, &x.value, 1, elements, &out);
-  return status == nullptr ? wrap(out) : raise_status(status);
+  return status == nullptr ? wrap(out) : raise<op>(status, x.value);
 }
 
 bool no_modulus(PyObject* modulus) {

@@ -354,4 +354,74 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
   return status == nullptr ? wrap(out) : raise_status(status);
 }
 
+namespace {
+// The elements of a tensor in another form: what DLPack exported, with other fields.
+struct ReadAs {
+  DLManagedTensorVersioned managed;
+  DLManagedTensorVersioned* from;
+  int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];
+};
+
+DLManagedTensorVersioned* exported(const Tensor& x) {
+  DLManagedTensorVersioned* out = nullptr;
+  detail::check(tn_tensor_to_dlpack(x.get(), &out));
+  return out;
+}
+
+DLDataType dlpack_code(DType dtype) {
+  DLManagedTensorVersioned* one = exported(empty({}, dtype));
+  const DLDataType code = one->dl_tensor.dtype;
+  one->deleter(one);
+  return code;
+}
+}  // namespace
+
+// _read_as(x, dtype, shape, strides, offset): the memory of x from its first element on, in elements of another dtype; the offset
+// counts bytes. Python has checked that x owns all of it. Without history; writes through it count for itself.
+PyObject* read_as(PyObject*, PyObject* args) {
+  PyObject *x = nullptr, *dtype_given = nullptr, *shape = nullptr, *strides = nullptr;
+  long long offset = 0;
+  if (!PyArg_ParseTuple(args, "OOO!O!L:_read_as", &x, &dtype_given, &PyTuple_Type, &shape,
+                        &PyTuple_Type, &strides, &offset))
+    return nullptr;
+  tn_dtype dtype = 0;
+  if (!is_tensor(x) || !to_dtype(dtype_given, dtype)) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "[view] takes a tensor and a dtype");
+    return nullptr;
+  }
+  if (!Batch::check_readable(handle_of(x), "view")) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const DLDataType code = dlpack_code(static_cast<DType>(dtype));
+    auto made = std::make_unique<ReadAs>();
+    const Py_ssize_t n = PyTuple_GET_SIZE(shape);
+    for (Py_ssize_t i = 0; i < std::min<Py_ssize_t>(n, TN_MAX_DIMS); ++i) {
+      made->shape[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+      made->strides[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, i));
+    }
+    if (PyErr_Occurred()) throw PythonError();
+    made->from = exported(tensor_of(x).detach());
+    made->managed = *made->from;
+    DLTensor& form = made->managed.dl_tensor;
+    form.dtype = code;
+    form.ndim = static_cast<int32_t>(n);
+    form.shape = made->shape;
+    form.strides = made->strides;
+    form.byte_offset += static_cast<uint64_t>(offset);
+    made->managed.manager_ctx = made.get();
+    made->managed.deleter = [](DLManagedTensorVersioned* self) {
+      auto* both = static_cast<ReadAs*>(self->manager_ctx);
+      both->from->deleter(both->from);
+      delete both;
+    };
+    tn_tensor* out = nullptr;
+    tn_status* status = tn_tensor_from_dlpack(&made->managed, &out);
+    if (status == nullptr)
+      static_cast<void>(made.release());  // the tensor's
+    else
+      made->from->deleter(made->from);
+    detail::check(status);
+    return wrap(out);
+  });
+}
+
 }  // namespace tenon::python

@@ -1,9 +1,12 @@
-// x[…] and x[…] = …, as NumPy has them.
+// x[…] and x[…] = …, as PyTorch has them: as NumPy, except that integers beside tensors pick first, that uint8 is a mask, and that a
+// list of lists, tensors or slices is a tuple.
 #include <algorithm>
 
+#include "batch.hpp"
 #include "guard.hpp"
 #include "overriding.hpp"
 #include "tangents.hpp"
+#include "tenon/graph.h"
 #include "tensor.hpp"
 
 namespace tenon::python {
@@ -47,7 +50,7 @@ Index index_of(PyObject* object) {
     return out;
   }
   if (PyBool_Check(object)) return tensor(object == Py_True);
-  if (PyList_Check(object) || PyRange_Check(object)) {
+  if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) {
     const Ref items(PySequence_List(object));
     const Ref made(items ? tensor_from_data(items.get(), nullptr, nullptr) : nullptr);
     if (!made) throw PythonError();
@@ -75,38 +78,51 @@ Index index_of(PyObject* object) {
   throw PythonError();
 }
 
+void warn(const char* text) {
+  if (PyErr_WarnEx(PyExc_UserWarning, text, 1) != 0) throw PythonError();
+}
+
+// A tensor of one integer as this integer, so that x[i] is a view. As a tensor it stays where its value is not known yet.
+Index number_at(const Tensor& index) {
+  if (tn_trace_active() != 0 || Batch::behind(index.get()) != index.get()) return index;
+  const Tensor wide = index.dtype() == DType::I64 ? index : index.to(DType::I64);
+  int64_t value = 0;
+  tn_status* status = tn_tensor_to_host(wide.get(), &value, sizeof value);
+  if (status == nullptr) return value;
+  tn_status_release(status);  // such as while a graph is captured
+  return index;
+}
+
 Index checked(Index index) {
   if (index.kind() != Index::Kind::Tensor) return index;
-  const DType dtype = index.tensor().dtype();
+  const Tensor& tensor = index.tensor();
+  const DType dtype = tensor.dtype();
   if (is_floating(dtype) || is_complex(dtype))
     throw Error(TN_OUT_OF_RANGE,
                 "[index] tensors used as indices must be of integers or bools, not " +
                     std::string(name_of(dtype)));
-  return index;
+  if (dtype == DType::U8) {
+    if (tensor.ndim() > 0)
+      warn(
+          "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+          "instead: it is a mask, and no list of positions.");
+    return tensor.to(DType::Bool);
+  }
+  return dtype != DType::Bool && tensor.ndim() == 0 ? number_at(tensor) : index;
 }
 
 bool picks(const Index& index) { return index.kind() == Index::Kind::Tensor; }
 
-struct Key {
-  std::vector<Index> indices;
-  // Dimensions behind one of size 1 that stands for an Ellipsis of none; -1: there is none.
-  int64_t behind_ellipsis = -1;
-};
-
-// An Ellipsis between two tensors parts them in NumPy's eyes, also where it stands for no dimension, and what is picked comes
-// first. A dimension of size 1 does the same, and is taken out of the result.
-void mark_ellipsis(Key& key, const Tensor& x) {
-  const auto at = std::ranges::find_if(
-      key.indices, [](const Index& i) { return i.kind() == Index::Kind::Ellipsis; });
-  if (at == key.indices.end() || std::none_of(key.indices.begin(), at, picks) ||
-      std::none_of(at, key.indices.end(), picks))
-    return;
-  int64_t consumed = 0;
-  for (const Index& index : key.indices) consumed += detail::consumed_dims(index);
-  if (consumed != x.ndim()) return;
-  *at = None;
-  key.behind_ellipsis =
-      std::count_if(at + 1, key.indices.end(), [](const Index& i) { return !picks(i); });
+// Whether a list stands for a tuple of indices: PyTorch asks as NumPy once did.
+bool stands_for_tuple(PyObject* object) {
+  if (!PyList_Check(object) || PyList_GET_SIZE(object) >= 32) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i) {
+    PyObject* item = PyList_GET_ITEM(object, i);
+    if (is_tensor(item) || PySlice_Check(item) || item == Py_Ellipsis || item == Py_None ||
+        PySequence_Check(item))
+      return true;
+  }
+  return false;
 }
 
 // A mask has the sizes of the dimensions that it spans; one with a size of 0 picks nothing, whatever they are.
@@ -127,12 +143,12 @@ void check_mask(const Tensor& mask, const Tensor& x, int64_t first, std::vector<
     out.insert(out.end(), static_cast<size_t>(rank), Index(empty({0}, DType::I64)));
 }
 
-void check_masks(Key& key, const Tensor& x) {
+void check_masks(std::vector<Index>& indices, const Tensor& x) {
   int64_t consumed = 0, dim = 0;
-  for (const Index& index : key.indices) consumed += detail::consumed_dims(index);
+  for (const Index& index : indices) consumed += detail::consumed_dims(index);
   std::vector<Index> out;
-  out.reserve(key.indices.size());
-  for (Index& index : key.indices) {
+  out.reserve(indices.size());
+  for (Index& index : indices) {
     const int64_t spans = detail::consumed_dims(index);
     if (picks(index) && index.tensor().dtype() == DType::Bool)
       check_mask(index.tensor(), x, dim, out);
@@ -140,28 +156,28 @@ void check_masks(Key& key, const Tensor& x) {
       out.push_back(std::move(index));
     dim += out.back().kind() == Index::Kind::Ellipsis ? x.ndim() - consumed : spans;
   }
-  key.indices = std::move(out);
+  indices = std::move(out);
 }
 
-Key key_of(const Tensor& x, PyObject* object) {
-  Key key;
-  if (!PyTuple_Check(object)) {
-    key.indices.push_back(checked(index_of(object)));
-    if (picks(key.indices[0])) check_masks(key, x);
-    return key;
+std::vector<Index> key_of(const Tensor& x, PyObject* object) {
+  std::vector<Index> indices;
+  const bool is_list = stands_for_tuple(object);
+  if (is_list)
+    warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated: use x[tuple(seq)] "
+        "instead of x[seq], which is read as this, or x[torch.tensor(seq)].");
+  if (is_list || PyTuple_Check(object)) {
+    const Ref items(PySequence_Tuple(object));
+    if (!items) throw PythonError();
+    const Py_ssize_t n = PyTuple_GET_SIZE(items.get());
+    indices.reserve(static_cast<size_t>(n));
+    for (Py_ssize_t i = 0; i < n; ++i)
+      indices.push_back(checked(index_of(PyTuple_GET_ITEM(items.get(), i))));
+  } else {
+    indices.push_back(checked(index_of(object)));
   }
-  const Py_ssize_t n = PyTuple_GET_SIZE(object);
-  key.indices.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i)
-    key.indices.push_back(checked(index_of(PyTuple_GET_ITEM(object, i))));
-  // Beside a tensor an integer picks with it, as NumPy's do: it has a say in where the picked dimensions go.
-  if (std::ranges::any_of(key.indices, picks)) {
-    for (Index& index : key.indices)
-      if (index.kind() == Index::Kind::Integer) index = tensor(index.integer());
-    check_masks(key, x);
-    mark_ellipsis(key, x);
-  }
-  return key;
+  if (std::ranges::any_of(indices, picks)) check_masks(indices, x);
+  return indices;
 }
 
 Tensor values_of(const Tensor& x, PyObject* object) {
@@ -230,9 +246,7 @@ PyObject* tensor_get_item(PyObject* self, PyObject* key) {
     tn_tensor* x = handle_of(self);
     if (PyLong_CheckExact(key) && tn_tensor_ndim(x) > 0)
       return wrap(select(tensor_of(self), 0, integer_of(key)));
-    const Key found = key_of(tensor_of(self), key);
-    Tensor out = tensor_of(self).at(found.indices);
-    if (found.behind_ellipsis >= 0) out = out.squeeze(-1 - found.behind_ellipsis);
+    Tensor out = tensor_of(self).at(key_of(tensor_of(self), key));
     // A view of its own even where nothing was picked: x[...] = and x[:] mean other objects.
     return wrap(out.get() == x ? alias(out) : std::move(out));
   });
@@ -258,13 +272,11 @@ int tensor_set_item(PyObject* self, PyObject* key, PyObject* values) {
   }
   return guarded<int>(-1, [&] {
     const Tensor x = tensor_of(self);
-    const Key found = key_of(x, key);
-    Tensor from = values_of(x, values);
-    if (found.behind_ellipsis >= 0 && from.ndim() > found.behind_ellipsis)
-      from = from.unsqueeze(-1 - found.behind_ellipsis);
+    const std::vector<Index> indices = key_of(x, key);
+    const Tensor from = values_of(x, values);
     Tangents::prepare_write(x, from);
-    if (found.behind_ellipsis < 0 && fill_masked(x, found.indices, from)) return 0;
-    const detail::ResolvedIndex where = detail::resolve_index(x, found.indices);
+    if (fill_masked(x, indices, from)) return 0;
+    const detail::ResolvedIndex where = detail::resolve_index(x, indices);
     const Unlocked unlocked(where.view.numel() >= kUnlockElements);
     detail::put(x, where, from, false);
     return 0;

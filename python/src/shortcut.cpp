@@ -55,13 +55,15 @@ class Match {
       case 'T':
       case 'F':
       case 'E':
-      case 'M': {
+      case 'M':
+      case 'N': {
         if (!is_tensor(object)) return false;
         tn_tensor* x = handle_of(object);
         const bool floating = letter == 'F' || letter == 'E';
         return takes(x) && (!floating || (TN_MASK(*dtype_) & TN_MASK_FLOAT) != 0) &&
                (letter != 'E' || tn_tensor_numel(x) != 0) &&
-               (letter != 'M' || tn_tensor_ndim(x) == 2);
+               (letter != 'M' || tn_tensor_ndim(x) == 2) &&
+               (letter != 'N' || *dtype_ != TN_DTYPE_BOOL);
       }
       case 'b':
         return is_tensor(object) && tn_tensor_dtype(handle_of(object)) == TN_DTYPE_BOOL;

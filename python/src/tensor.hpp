@@ -74,6 +74,7 @@ void tensor_release_buffer(PyObject*, Py_buffer*);
 PyObject* from_buffer(PyObject* module, PyObject* args);
 PyObject* tensor_to_capsule(PyObject*, PyObject* args);
 PyObject* from_capsule(PyObject* module, PyObject* args);
+PyObject* read_as(PyObject* module, PyObject* args);
 
 // gradient.cpp
 PyObject* tensor_backward(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);

@@ -36,7 +36,7 @@ LATER = {topic: names.split() for topic, names in {
     'facts': '''const_data_ptr dim_order element_size get_device is_coalesced is_complex is_conj is_cpu is_cuda
         is_distributed is_floating_point is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
         is_same_size is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu layout name ndimension nelement
-        output_nr retains_grad stride''',
+        output_nr retains_grad storage stride untyped_storage''',
     'autograd': 'detach_ record_stream register_post_accumulate_grad_hook reinforce retain_grad',
     'in place': '''absolute_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ apply_ as_strided_ arccos_ arccosh_ arcsin_ arcsinh_ arctan2_
         arctan_ arctanh_ atan2_ baddbmm_ bernoulli_ bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_ bitwise_right_shift_
@@ -45,7 +45,7 @@ LATER = {topic: names.split() for topic, names in {
         greater_equal_ gt_ heaviside_ hypot_ i0_ igamma_ igammac_ index_add_ index_copy_ index_fill_ index_put_ index_reduce_ lcm_ ldexp_ le_ lerp_
         less_ less_equal_ log_normal_ logical_and_ logical_not_ logical_or_ logical_xor_ logit_ lt_ map2_ map_ masked_fill_
         masked_scatter_ mul_ multiply_ mvlgamma_ nan_to_num_ ne_ negative_ nextafter_ normal_ not_equal_ polygamma_ pow_ put_
-        rad2deg_ random_ remainder_ renorm_ resize_ resize_as_ round_ scatter_ scatter_add_ scatter_reduce_ set_ sgn_ sigmoid_
+        rad2deg_ random_ remainder_ renorm_ resize_ resize_as_ round_ scatter_ scatter_add_ scatter_reduce_ set_ sgn_ share_memory_ sigmoid_
         sign_ sinc_ squeeze_ sub_ subtract_ swapaxes_ swapdims_ t_ transpose_ tril_ triu_ true_divide_ unsqueeze_ uniform_ xlogy_''',
 }.items()}
 
@@ -59,8 +59,7 @@ NOT_OFFERED = {name: why for names, why in {
         sparse_resize_and_clear_ to_padded_tensor''': _DENSE,
     '''int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme''':
         'quantized tensors are not offered: cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'storage storage_type untyped_storage': 'memory is not an object of its own: see data_ptr() and stride()',
-    'share_memory_': "processes do not share tensors: pass them through multiprocessing's queues, which copy",
+    'storage_type': 'a storage has the dtype of its tensor: see storage()',
     'chalf': 'there are no complex numbers of 32 bits: use cfloat()',
     'ipu mtia xpu to_mkldnn': 'move a tensor with to(device)',
     'eig': 'removed from PyTorch: use torch.linalg.eig',

@@ -224,8 +224,10 @@ class Module(Saving):
         return self._apply(lambda x: tenon.empty(x.shape, dtype=x.dtype, device=device), recurse)
 
     def share_memory(self):
-        """Not offered: tensors live in the memory of one process."""
-        raise NotImplementedError(f'[{type(self).__name__}] share_memory is not offered: send a state_dict() to the other process')
+        """Moves parameters and buffers into memory that processes share."""
+        for x in (*self.parameters(), *self.buffers()):
+            x.share_memory_()
+        return self
 
     def compile(self, *args, **kwargs):
         """Has no effect: the module runs as written. For a recorded one use tenon.compile(module)."""

@@ -1,7 +1,7 @@
 """Functions whose plain calls are a single op and bypass Python.
 
 A call that fits one of a name's patterns goes straight to the op, any other to the function. Patterns have a letter for each operand: T
-a tensor, F a floating one, E one with elements, M a matrix, all of one dtype; b a tensor of bools; n a number that keeps their dtype; l
+a tensor, F a floating one, E one with elements, M a matrix, N one that is not of bools, all of one dtype; b a tensor of bools; n a number that keeps their dtype; l
 a list of tensors of one dtype; i a dimension, also as dim=, u one of size 1; x indices in the first tensor's shape except along that
 dimension, r a vector of them; * the remaining arguments, integers.
 """
@@ -13,7 +13,8 @@ from .._core import Shortcut, Tensor, ops
 
 _PATTERNS = {pattern: names.split() for pattern, names in {
     'FF Fn': 'remainder',  # integers are divided by what may be 0
-    'TT Tn': '''add sub mul div pow copysign eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift
+    'NN Nn': 'sub',
+    'TT Tn': '''add mul div pow copysign eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift
         bitwise_right_shift''',
     'TT': 'maximum minimum atan2 hypot nextafter logical_and logical_or logical_xor matmul',
     'MM': 'mm',

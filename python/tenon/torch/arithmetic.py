@@ -51,13 +51,24 @@ def _alpha(name, alpha, *operands):
     return alpha
 
 
-def _sum(name, doc, refused=''):
-    """add() or sub(); refused: the error for a bool among other dtypes; for bools alone the op raises it."""
+def _refuse_bools(*operands):
+    """The error for subtraction from or of bools, whose text is PyTorch's."""
+    bools = [x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in operands]
+    if all(bools):
+        raise UnsupportedDtypeError('[sub] Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` '
+                                    'operator instead.')
+    if any(bools):
+        raise UnsupportedDtypeError('[sub] Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, '
+                                    'use the `~` or `logical_not()` operator instead.')
+
+
+def _sum(name, doc, judge=None):
+    """add() or sub(); judge(input, other) raises an error for dtypes that do not go."""
     op = ops[name]
 
     def call(input, other, *, alpha=1, out=None):
-        if refused and any(x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)):
-            raise TypeError(refused)
+        if judge:
+            judge(input, other)
         if alpha is not True and alpha != 1:
             other = other * _alpha(name, alpha, input, other)
         return into(out, op(*promoted(input, other)))
@@ -67,7 +78,7 @@ def _sum(name, doc, refused=''):
 
 
 add = _sum('add', 'input + alpha · other.')
-sub = _sum('sub', 'input - alpha · other.', '[sub] is not defined for bool: use logical_xor or bitwise_xor')
+sub = _sum('sub', 'input - alpha · other.', _refuse_bools)
 
 
 def rsub(input, other, *, alpha=1):

@@ -184,7 +184,7 @@ def index_put(input, indices, values, accumulate=False):
     """input with values written at indices, one tensor for each of the first dimensions."""
     if values.dtype is not check(input).dtype:
         raise InvalidArgumentError(f'[index_put] dtypes {input.dtype} and {values.dtype} differ')
-    return ops['index_put'](input, list(indices), values, accumulate)
+    return ops['index_put'](input, [ops['not_equal'](i, 0) if i is not None and i.dtype is _core.uint8 else i for i in indices], values, accumulate)
 
 
 def take(input, index):

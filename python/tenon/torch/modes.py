@@ -162,8 +162,8 @@ _TENSORS = {'float32': 'Float', 'float64': 'Double', 'float16': 'Half', 'bfloat1
 
 
 def is_storage(obj, /):
-    """Always False: memory is no object of its own."""
-    return False
+    """Whether obj is the memory of a tensor: Tensor.storage()."""
+    return type(obj).__module__ == 'tenon.torch.storage'
 
 
 def is_same_size(input, other):

@@ -1,4 +1,4 @@
-"""torch.multiprocessing: Python's own, which copies tensors that pass through its queues."""
+"""torch.multiprocessing: Python's own. Its queues copy tensors, except those after share_memory_(), whose memory processes share."""
 import multiprocessing
 from typing import Any
 

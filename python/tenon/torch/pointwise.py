@@ -7,6 +7,7 @@ from .._core import ops
 from .._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
 from ._common import Tensor, cast, check, differentiated, floating, into, rank, returned, unary
 from ._shortcuts import short
+from .bits import part, parts
 
 _where = ops['where']
 _FrExp = returned('frexp', 'mantissa exponent')
@@ -71,15 +72,15 @@ resolve_neg = resolve_conj
 
 
 def real(input):
-    """The real part."""
-    return ops['real'](input) if rank(check(input).dtype) == 3 else input
+    """The real part; a view, unless input requires a gradient."""
+    return part(input, 'real') if rank(check(input).dtype) == 3 else input
 
 
 def imag(input):
-    """The imaginary part of complex numbers."""
+    """The imaginary part of complex numbers; a view, unless input requires a gradient."""
     if rank(check(input).dtype) < 3:
         raise DtypeError('[imag] needs complex numbers')
-    return ops['imag'](input)
+    return part(input, 'imag')
 
 
 @unary
@@ -153,8 +154,7 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None):
     if rank(check(input).dtype) < 2:
         return into(out, ops['clone'](input))
     if rank(input.dtype) == 3:
-        parts = [nan_to_num(ops[part](input), nan, posinf, neginf) for part in ('real', 'imag')]
-        return into(out, ops['complex'](*parts))
+        return into(out, ops['complex'](*(nan_to_num(ops[name](input), nan, posinf, neginf) for name in ('real', 'imag'))))
     return into(out, ops['nan_to_num'](input, 0.0 if nan is None else nan, posinf, neginf))
 
 
@@ -205,17 +205,19 @@ def _scaled(x, exponent):
 
 
 def view_as_real(input):
-    """Complex numbers as pairs of real ones, (…, 2)."""
+    """Complex numbers as pairs of real ones, (…, 2); a view, unless input requires a gradient."""
     if rank(check(input).dtype) != 3:
         raise DtypeError('[view_as_real] needs complex numbers')
-    return ops['stack']([ops['real'](input), ops['imag'](input)], -1)
+    shared = parts(input)
+    return shared if shared is not None else ops['stack']([ops['real'](input), ops['imag'](input)], -1)
 
 
 def view_as_complex(input):
-    """Pairs of real numbers, (…, 2), as complex ones."""
+    """Pairs of real numbers, (…, 2), as complex ones; a view, unless input requires a gradient or its strides forbid it."""
     if rank(check(input).dtype) != 2 or not input.ndim or input.shape[-1] != 2:
         raise UnsupportedDtypeError('[view_as_complex] needs floating numbers of shape (…, 2)')
-    return ops['complex'](ops['select'](input, -1, 0), ops['select'](input, -1, 1))
+    shared = parts(input)
+    return shared if shared is not None else ops['complex'](ops['select'](input, -1, 0), ops['select'](input, -1, 1))
 
 
 def is_tensor(obj):

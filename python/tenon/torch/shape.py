@@ -7,6 +7,7 @@ from .._errors import InvalidArgumentError, OutOfRangeError
 from ._backward_names import named
 from ._common import Tensor, arange, cast, check, differentiated, dim_of, dims_of, full, into, rank, shape_of
 from ._shortcuts import short
+from .bits import read_as
 from .modes import Size
 
 _reshape, _permute, _transpose, _slice, _as_strided = (
@@ -172,11 +173,9 @@ def reshape_as(input, other):
 
 
 def view(input, *shape):
-    """The same elements in another shape, or read as a dtype of the same size; never a copy."""
+    """The same elements in another shape, or the same memory read as another dtype, without a gradient; never a copy."""
     if len(shape) == 1 and isinstance(shape[0], _core.dtype):
-        if shape[0] is not input.dtype:
-            raise InvalidArgumentError('[view] elements are not read as another dtype: use to(dtype)')
-        return ops['alias'](input)
+        return read_as(input, shape[0])
     found = _reshape(input, shape_of(shape))
     # A trace does not say that its tensors share memory with a weight.
     if input.size and not found.shares_memory(input) and not input.is_contiguous():

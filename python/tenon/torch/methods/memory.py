@@ -106,3 +106,9 @@ class Memory:
             raise InvalidArgumentError('[set_] an offset and strides need a size')
         return assigned(self, source, 'set_')
 
+    def share_memory_(self: Any):
+        """Moves the elements into memory that processes share; views made before keep the old memory. On devices it does nothing."""
+        if self.device.type != 'cpu' or self.is_shared():
+            return self
+        from ..shared import share
+        return assigned(self, share(self), 'share_memory_')
