@@ -1,4 +1,5 @@
-"""Processes that make batches: forked for an epoch, they see the dataset as it is, and pass tensors on in shared memory.
+"""Processes that make batches: forked for an epoch, they see the dataset as it is, and pass tensors on in shared memory. They may also be
+started by a context of multiprocessing, and stay for several epochs.
 
 Worker k mod n makes batch k, and batches are requested in order, so the order never depends on timing. Each request names its examples,
 so an order may be endless. A worker writes the elements into anonymous memory of its own and passes the descriptor over a socket, so
@@ -193,6 +194,10 @@ def _ask(channel, k, batch):
     _send(channel, message if len(message) < 4096 else _core._from_bytes(message, tenon.uint8, (len(message),)))
 
 
+def _ask_again(channel, seed):
+    _send(channel, pickle.dumps(_Again(seed)))
+
+
 def _asked(channel):
     message = _receive(channel)
     return pickle.loads(message if isinstance(message, bytes) else message.tobytes())
@@ -215,11 +220,19 @@ def _maker(number, streams, make, seed):
     return of_stream if streams else of_batch
 
 
-def _work(channel, number, count, streams, make, seed, init, dataset):
+class _Again:
+    """The message that begins another epoch."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+
+def _work(channel, number, count, streams, make, seed, init, dataset, stays=False):
     """The main loop of a worker: one value for each message."""
     global _info
     _info = WorkerInfo(number, count, mix(seed, number), dataset)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # left to the parent
+    _seed(_info.seed)
     try:
         if init is not None:
             init(number)
@@ -232,17 +245,66 @@ def _work(channel, number, count, streams, make, seed, init, dataset):
             wanted = _asked(channel)
         except EOFError:
             return
+        if isinstance(wanted, _Again):
+            _info.seed = mix(wanted.seed, number)
+            turn = _maker(number, streams, make, wanted.seed)
+            _send(channel, ('ready',))
+            continue
         try:
             made = turn(*wanted)
             value = ('end',) if made is _END else ('batch', made)
         except Exception as error:
             value = ('error', *_describe(error))
         _send(channel, value)
-        if value[0] == 'end':
+        if value[0] == 'end' and not stays:
             return
 
 
-def _stop(owner, pids, channels):
+def _serve(channel, *given):
+    """The whole life of a worker; the code with which it exits."""
+    try:
+        _work(channel, *given)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the loop ended early
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _serve_started(*given):
+    """The same in a process of multiprocessing."""
+    sys.exit(_serve(*given))
+
+
+class _Forked:
+    """A process of os.fork(), with the methods of multiprocessing's that are called here."""
+
+    def __init__(self, pid):
+        self.pid, self._code = pid, None
+
+    @property
+    def exitcode(self):
+        """None while it runs; negative for a signal."""
+        if self._code is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                self._code = os.waitstatus_to_exitcode(status) if pid else None
+            except ChildProcessError:  # someone else has waited for it
+                self._code = 0
+        return self._code
+
+    def kill(self):
+        """Sends SIGKILL."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def join(self):
+        """Waits for its end."""
+        while self.exitcode is None:
+            time.sleep(0.001)
+
+
+def _stop(owner, workers, channels):
     """Ends workers: closing the sockets tells them, and those that do not react are killed."""
     if os.getpid() != owner:
         return  # a copy in a child process, which does not own the workers
@@ -250,19 +312,14 @@ def _stop(owner, pids, channels):
         channel.close()
     channels.clear()
     until = time.monotonic() + 0.5
-    while pids:
-        for pid in list(pids):
-            if time.monotonic() > until:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                pids.remove(pid)
-            else:
-                try:
-                    if os.waitpid(pid, os.WNOHANG)[0]:
-                        pids.remove(pid)
-                except ChildProcessError:  # someone else has waited for it
-                    pids.remove(pid)
-        if pids:
+    while workers:
+        for worker in list(workers):
+            if worker.exitcode is None and time.monotonic() > until:
+                worker.kill()
+                worker.join()
+            if worker.exitcode is not None:
+                workers.remove(worker)
+        if workers:
             time.sleep(0.002)
 
 
@@ -274,51 +331,77 @@ def _at_most(count, batches):
         return count
 
 
+def _raise(error, text, number):
+    """Raises the exception of a worker, with the worker's traceback as its cause."""
+    raise error from _Remote(text)
+
+
 class Epoch:
     """An iterator over batches that worker processes make ahead.
 
     make(b) makes batch k from the k-th entry b of `batches`, an iterable. If `batches` is None, each worker iterates over make() on its
-    own, and they take turns.
+    own, and they take turns. context: of multiprocessing, which starts the workers; without one they are forked. stays: the workers wait
+    for again(). failed(error, traceback, worker) raises the error of a worker.
     """
 
-    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0, dataset=None):
-        if not hasattr(os, 'fork'):
+    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0, dataset=None, context=None, stays=False, failed=_raise):
+        if context is None and not hasattr(os, 'fork'):
             raise tenon.UnimplementedError('[DataLoader] workers need os.fork, which this system lacks: use num_workers=0')
-        self._batches, self._timeout, self._next = None if batches is None else iter(batches), timeout, 0
-        self._dataset = dataset
-        self._pids, self._channels = [], []
+        self._streams, self._timeout, self._prefetch, self._stays, self._failed = batches is None, timeout, prefetch, stays, failed
+        self._workers, self._channels = [], []
         self._owner = os.getpid()
-        self._finalizer = weakref.finalize(self, _stop, self._owner, self._pids, self._channels)
+        self._finalizer = weakref.finalize(self, _stop, self._owner, self._workers, self._channels)
         _live.add(self)
-        count = _at_most(num_workers, batches)
-        for number in range(count):
-            self._fork(number, count, make, seed, init)
+        for number in range(num_workers if stays else _at_most(num_workers, batches)):
+            self._start(context, (number, num_workers, self._streams, make, seed, init, dataset, stays))
+        self._begin(batches)
+
+    def _begin(self, batches):
+        count = len(self._channels)
+        self._batches, self._next = None if batches is None else iter(batches), 0
         self._asked, self._turn = 0, deque(range(count))
-        for k in range(count * prefetch):
+        for k in range(count * self._prefetch):
             self._ask(k % count)
 
-    def _fork(self, number, count, make, seed, init):
+    def again(self, batches, seed):
+        """The next epoch with the same workers; what they still make for this one is dropped. False if they have ended."""
+        if not self._channels:
+            return False
+        for number, channel in enumerate(self._channels):
+            _ask_again(channel, seed)
+            while self._receive(number)[0] != 'ready':
+                pass
+        self._begin(batches)
+        return True
+
+    def _start(self, context, given):
         ours, theirs = socket.socketpair()
+        if context is None:
+            self._workers.append(_Forked(self._fork(ours, theirs, given)))
+        else:
+            worker = context.Process(target=_serve_started, args=(theirs, *given), daemon=True)
+            try:
+                worker.start()
+            except BaseException:
+                self.close()
+                raise
+            self._workers.append(worker)
+        theirs.close()
+        self._channels.append(ours)
+
+    def _fork(self, ours, theirs, given):
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         pid = os.fork()
         if pid:
-            theirs.close()
-            self._pids.append(pid)
-            self._channels.append(ours)
-            return
+            return pid
         code = 1
         try:
             ours.close()
             for epoch in list(_live):  # otherwise its workers would not notice when the parent ends
                 for channel in epoch._channels:
                     channel.close()
-            _work(theirs, number, count, self._batches is None, make, seed, init, self._dataset)
-            code = 0
-        except (BrokenPipeError, ConnectionResetError):
-            code = 0  # the loop ended early
-        except BaseException:
-            traceback.print_exc()
+            code = _serve(theirs, *given)
         finally:
             try:
                 sys.stdout.flush()
@@ -330,7 +413,8 @@ class Epoch:
         batch = None if self._batches is None else next(self._batches, _END)
         try:
             if batch is _END:
-                self._channels[number].shutdown(socket.SHUT_WR)  # it ends once it has made what was requested
+                if not self._stays:
+                    self._channels[number].shutdown(socket.SHUT_WR)  # it ends once it has made what was requested
                 return
             self._asked += 1
             _ask(self._channels[number], self._asked - 1, batch)
@@ -355,12 +439,12 @@ class Epoch:
             self._next += 1
             if kind == 'error':
                 self.close()
-                error, text = value
-                raise error from _Remote(text)
+                self._failed(*value, number)
             self._turn.rotate(-1)
             self._ask(number)
             return value[0]
-        self.close()
+        if not self._stays:
+            self.close()
         raise StopIteration
 
     def _receive(self, number):
@@ -379,13 +463,10 @@ class Epoch:
             raise
 
     def _obituary(self, number):
-        try:
-            _, status = os.waitpid(self._pids[number], 0)
-            end = (f'was killed by {signal.Signals(os.WTERMSIG(status)).name}' if os.WIFSIGNALED(status)
-                   else f'exited with code {os.waitstatus_to_exitcode(status)}')
-            del self._pids[number]
-        except ChildProcessError:
-            end = 'ended'
+        worker = self._workers[number]
+        worker.join()
+        code = worker.exitcode
+        end = f'was killed by {signal.Signals(-code).name}' if code < 0 else f'exited with code {code}'
         self.close()
         return f'[DataLoader] worker {number} {end} before it gave batch {self._next}'
 

@@ -1,12 +1,20 @@
 """torch.utils.data compared with PyTorch: the results of loaders, samplers, datasets and collating."""
 import collections
+import gc
 import itertools
 import multiprocessing
+import os
+import pathlib
+import pickle
+import sys
 
 import pytest
 
 import tenon
 import tenon.torch as ours
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import children
 
 Point = collections.namedtuple('Point', 'x y')
 
@@ -205,10 +213,115 @@ def test_streams_have_their_own_order(torch, options):
             data_of(package).DataLoader(stream(package, 1), **options)
 
 
-def test_processes_are_forked():
-    assert len(list(data_of(ours).DataLoader(range(3), num_workers=1, multiprocessing_context=multiprocessing.get_context('fork')))) == 3
-    with pytest.raises(ValueError, match='forked'):
-        data_of(ours).DataLoader(range(3), num_workers=1, multiprocessing_context='spawn')
+@pytest.mark.parametrize('method', ['fork', 'spawn', 'forkserver', multiprocessing.get_context('spawn')], ids=str)
+def test_processes_of_every_kind(method):
+    loader = data_of(ours).DataLoader(children.Squares(5), 2, num_workers=2, multiprocessing_context=method)
+    assert [x[0].tolist() for x in loader] == [[0, 1], [4, 9], [16]]
+    assert loader.multiprocessing_context.get_start_method() in str(method) or not isinstance(method, str)
+    streams = data_of(ours).DataLoader(children.Stream(), None, num_workers=2, multiprocessing_context=method)
+    assert list(streams) == [[0, 2, 0], [1, 2, 0], [0, 2, 1], [1, 2, 1]]
+
+
+@pytest.mark.parametrize('context', ['bogus', 3, []])
+def test_contexts_that_are_refused(torch, context):
+    for workers in (0, 1):
+        texts = []
+        for package in torch, ours:
+            with pytest.raises((ValueError, TypeError)) as caught:
+                data_of(package).DataLoader(range(3), num_workers=workers, multiprocessing_context=context)
+            texts.append((type(caught.value), str(caught.value).removeprefix('[DataLoader] ')))
+        assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn'])
+def test_what_does_not_pickle_reaches_forked_workers_only(method):
+    loader = data_of(ours).DataLoader(range(3), num_workers=2, collate_fn=lambda batch: batch, multiprocessing_context=method)
+    if method == 'fork':
+        assert list(loader) == [[0], [1], [2]]
+        return
+    with pytest.raises((AttributeError, pickle.PicklingError), match='pickle'):
+        list(loader)
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn'])
+def test_workers_that_stay(method):
+    """Their datasets remember, and worker_init_fn runs once."""
+    def epochs(**options):
+        loader = data_of(ours).DataLoader(children.Squares(4), 2, num_workers=2, multiprocessing_context=method, **options)
+        return [[x[1].tolist() for x in loader] for _ in range(3)]
+    assert epochs() == [[[1, 2], [1, 2]]] * 3
+    assert epochs(persistent_workers=True) == [[[1, 2], [1, 2]], [[3, 4], [3, 4]], [[5, 6], [5, 6]]]
+    loader = data_of(ours).DataLoader(range(2), num_workers=1, persistent_workers=True, multiprocessing_context=method, worker_init_fn=children.note,
+                                      collate_fn=children.starts)
+    assert [list(loader) for _ in range(2)] == [[[0], [0]]] * 2
+
+
+def test_an_epoch_of_workers_that_stay_may_end_early(torch):
+    def found(package):
+        loader = data_of(package).DataLoader(children.Squares(20), 2, num_workers=2, persistent_workers=True)
+        firsts = []
+        for _ in range(3):
+            for x, _ in loader:
+                firsts.append(x.tolist())
+                break
+        return firsts, [x.tolist() for x, _ in loader]
+    assert found(ours) == found(torch)
+
+
+def test_workers_that_stay_end_with_an_error_and_with_their_loader():
+    gc.collect()
+    before = len(os.listdir('/proc/self/fd'))
+    loader = data_of(ours).DataLoader(children.Squares(4, 2), num_workers=2, persistent_workers=True)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            list(loader)
+    loader = data_of(ours).DataLoader(children.Squares(4), num_workers=2, persistent_workers=True)
+    assert len(list(loader)) == 4 and len(list(loader)) == 4
+    pids = [worker.pid for worker in loader._epochs._workers]
+    del loader
+    gc.collect()
+    assert len(os.listdir('/proc/self/fd')) == before
+    for pid in pids:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn'])
+def test_errors_of_workers_tell_the_same_story(torch, method):
+    stories = []
+    for package in torch, ours:
+        loader = data_of(package).DataLoader(children.Squares(4, 2), 2, num_workers=2, multiprocessing_context=method)
+        with pytest.raises(KeyError) as caught:
+            list(loader)
+        lines = str(caught.value).split('\n')
+        stories.append((lines[:2], lines[-4:-3] and [line for line in lines if 'children' in line or 'raise KeyError' in line], lines[-2:]))
+    assert stories[0] == stories[1]
+
+
+def test_errors_of_workers_that_take_other_arguments():
+    def fail(batch):
+        raise UnicodeDecodeError('utf8', b'', 0, 1, 'no text')
+    with pytest.raises(RuntimeError, match='(?s)Caught UnicodeDecodeError in DataLoader worker process 0.*Original Traceback.*no text'):
+        list(data_of(ours).DataLoader(range(2), num_workers=1, collate_fn=fail))
+
+
+@pytest.mark.parametrize('name', ['batch_size', 'sampler', 'batch_sampler', 'drop_last', 'dataset', 'persistent_workers'])
+def test_loaders_keep_what_decides_their_order(torch, name):
+    for package in torch, ours:
+        loader = data_of(package).DataLoader(range(3))
+        loader.num_workers, loader.note = 0, 'its own'
+        with pytest.raises(ValueError, match=f'{name} attribute should not be set after DataLoader is initialized'):
+            setattr(loader, name, 2)
+
+
+def test_workers_know_their_seed_before_they_begin():
+    seeds = []
+
+    def tell(batch):
+        return seeds[0], data_of(ours).get_worker_info().seed
+    loader = data_of(ours).DataLoader(range(2), num_workers=2, worker_init_fn=lambda _: seeds.append(ours.initial_seed()), collate_fn=tell)
+    (first, one), (second, two) = list(loader)
+    assert (first, second) == (one, two) and first != second
 
 
 def test_a_generator_decides_the_order():

@@ -1,4 +1,6 @@
 """The loader with PyTorch's arguments, built on the loader and workers of tenon.data."""
+import copy
+import multiprocessing
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,22 +16,63 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler
 __all__ = ['DataLoader', 'default_collate', 'default_convert', 'get_worker_info']
 
 
+_FIXED = frozenset('batch_size batch_sampler sampler drop_last dataset persistent_workers'.split())
+
+
+def _checked(context, num_workers):
+    """The context of multiprocessing that starts the workers; None where they are forked."""
+    if context is None:
+        return None
+    if num_workers == 0:
+        raise ValueError('[DataLoader] multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers=0')
+    if isinstance(context, str):
+        methods = multiprocessing.get_all_start_methods()
+        if context not in methods:
+            raise ValueError(f'[DataLoader] multiprocessing_context option should specify a valid start method in {methods}, but got '
+                             f'multiprocessing_context={context!r}')
+        context = multiprocessing.get_context(context)
+    if not hasattr(context, 'get_start_method'):
+        raise TypeError('[DataLoader] multiprocessing_context option should be a valid context object or a string specifying the start method, but got '
+                        f'multiprocessing_context={context}')
+    return context
+
+
+def _raise(error, text, number):
+    """Raises an exception of the kind that a worker raised, with the worker's traceback as its text."""
+    kind, message = type(error), f'Caught {type(error).__name__} in DataLoader worker process {number}.\nOriginal {text}'
+    try:
+        made = kind(_Text(message) if kind is KeyError else message)
+    except Exception:  # of a kind that takes other arguments
+        made = RuntimeError(message)
+    raise made from None
+
+
+class _Text(str):
+    """The text of a KeyError, which shows the representation of its argument."""
+
+    def __repr__(self):
+        return str(self)
+
+
 class DataLoader(_data.DataLoader):
     """`for batch in loader`: every loop is an epoch.
 
-    Batches come in order, whatever in_order says. Workers are forked for each epoch, even with persistent_workers, and see the dataset
-    as it then is. pin_memory has no effect, because copies to devices never wait. batch_size=None yields single examples, with arrays
-    as tensors.
+    Batches come in order, whatever in_order says. Workers are forked for each epoch and see the dataset as it then is; those of
+    persistent_workers stay for all epochs, and those of another multiprocessing_context get a copy of the dataset. pin_memory has no
+    effect, because copies to devices never wait. batch_size=None yields single examples, with arrays as tensors.
     """
+
+    _epochs: Any = None  # that of persistent workers
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
                  pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None, generator=None, *,
                  prefetch_factor=None, persistent_workers=False, pin_memory_device='', in_order=True):
-        if num_workers == 0 and (prefetch_factor is not None or persistent_workers):
-            raise ValueError('[DataLoader] prefetch_factor and persistent_workers need num_workers > 0')
-        context = multiprocessing_context
-        if (context if context is None or isinstance(context, str) else context.get_start_method()) not in (None, 'fork'):
-            raise ValueError("[DataLoader] multiprocessing_context must be None or 'fork': workers are forked")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError('[DataLoader] prefetch_factor option could only be specified in multiprocessing: set num_workers > 0, or prefetch_factor '
+                             'to None')
+        if num_workers == 0 and persistent_workers:
+            raise ValueError('[DataLoader] persistent_workers option needs num_workers > 0')
+        context = _checked(multiprocessing_context, num_workers)
         if batch_size is None and drop_last:
             raise ValueError('[DataLoader] batch_size None gives examples, not batches: leave out drop_last')
         if batch_sampler is not None and batch_size is None:
@@ -46,7 +89,13 @@ class DataLoader(_data.DataLoader):
         self.prefetch_factor = self.prefetch_factor if num_workers else None
         self.generator, self.persistent_workers = generator, persistent_workers
         self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
-        self.multiprocessing_context = multiprocessing_context
+        self.multiprocessing_context = context
+        self._is_made = True
+
+    def __setattr__(self, name, value):
+        if name in _FIXED and self.__dict__.get('_is_made'):
+            raise ValueError(f'{name} attribute should not be set after {type(self).__name__} is initialized')
+        super().__setattr__(name, value)
 
     def _choose_samplers(self, shuffle, sampler, batch_sampler, generator):
         if self._streams:
@@ -91,8 +140,26 @@ class DataLoader(_data.DataLoader):
                                                                                   # their number
         if self.num_workers == 0:
             return iter(self._stream()) if self._streams else _Batches(map(self._make, self._order()), self)
-        batches, make = (None, self._stream) if self._streams else (self._order(), self._make)
-        return Epoch(batches, make, self.num_workers, self.prefetch_factor, seed, self.worker_init_fn, self.timeout, self.dataset)
+        batches = None if self._streams else self._order()
+        if self._epochs is not None and self._epochs.again(batches, seed):
+            return self._epochs
+        epoch = Epoch(batches, self._maker(), self.num_workers, self.prefetch_factor, seed, self.worker_init_fn, self.timeout, self.dataset,
+                      self._starter(), self.persistent_workers, _raise)
+        if self.persistent_workers:
+            self._epochs = epoch
+        return epoch
+
+    def _starter(self):
+        context = self.multiprocessing_context
+        return None if context is None or context.get_start_method() == 'fork' else context
+
+    def _maker(self):
+        """The function that makes batches in workers. One that is pickled leaves out what only this process needs."""
+        lean = self
+        if self._starter() is not None:
+            lean = copy.copy(self)
+            lean.__dict__.update(dict.fromkeys(('sampler', 'batch_sampler', 'generator', 'multiprocessing_context', 'worker_init_fn', '_epochs')))
+        return lean._stream if self._streams else lean._make
 
 
 class _Batches:
