@@ -145,7 +145,7 @@ void Anchored::execute(const Piece& piece, const tn_call& call) const {
   args[DNNL_ARG_SRC] = x;
   memory inner = y_.channels_last ? y : take(made.y);
   args[DNNL_ARG_DST] = inner;
-  if (packed_) args[DNNL_ARG_WEIGHTS] = packed_;
+  if (!weights_.empty()) args[DNNL_ARG_WEIGHTS] = weights_[made.weights];
   if (bias_) args[DNNL_ARG_BIAS] = bias_;
   size_t k = 0;
   for (size_t e = 0; e < recipe_.epilogues.size(); ++e) {

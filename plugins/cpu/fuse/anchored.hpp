@@ -78,6 +78,7 @@ class Anchored {
   struct Primitive {
     dnnl::primitive primitive;
     dnnl::memory::desc x, y, scratch;
+    size_t weights = 0;
     dnnl::reorder copy_x, copy_y;
     std::vector<dnnl::reorder> copy_others;
   };
@@ -98,8 +99,8 @@ class Anchored {
   std::vector<Image> others_;  // what is added
   std::vector<Piece> pieces_;
   std::vector<Primitive> primitives_;
-  dnnl::memory::desc weights_;
-  dnnl::memory packed_, bias_;
+  std::vector<dnnl::memory> weights_;  // in each layout that a primitive reads
+  dnnl::memory bias_;
 };
 
 }  // namespace tenon::cpu

@@ -1,4 +1,4 @@
-// The weights of an anchor in oneDNN's layout, with those of a batch norm behind it.
+// The weights of an anchor in oneDNN's layouts, with those of a batch norm behind it.
 #include <algorithm>
 #include <cmath>
 
@@ -14,9 +14,8 @@ constexpr auto kF32 = memory::data_type::f32;
 
 void Anchored::lay_out(const memory::desc& plain, const void* weight) {
   const OneThread one;
-  if (!packed_) packed_ = memory(weights_, dnnl_engine());
   memory from(plain, dnnl_engine(), const_cast<void*>(weight));
-  dnnl::reorder(from, packed_).execute(dnnl_stream(), from, packed_);
+  for (memory& to : weights_) dnnl::reorder(from, to).execute(dnnl_stream(), from, to);
   dnnl_stream().wait();
 }
 

@@ -27,10 +27,12 @@ struct Padding {
   }
 };
 
-void refuse_slow(const char* name) {
+bool is_quick(const char* name) {
   const std::string_view text(name);
-  if (text.find("ref") != text.npos || text.find("gemm") != text.npos)
-    fail(TN_UNIMPLEMENTED, "oneDNN has no quick kernel for it here");
+  return text.find("ref") == text.npos && text.find("gemm") == text.npos;
+}
+void refuse_slow(const char* name) {
+  if (!is_quick(name)) fail(TN_UNIMPLEMENTED, "oneDNN has no quick kernel for it here");
 }
 
 }  // namespace
@@ -76,19 +78,26 @@ void Anchored::make_convolution(Primitive& made, const Piece& piece,
   const memory::desc bias = recipe_.bias != 0 || recipe_.norm.is
                                 ? memory::desc({w.filters}, kF32, memory::format_tag::x)
                                 : memory::desc();
-  // All pieces read the weights as the first one wants them.
+  const auto with = [&](const memory::desc& weights) {
+    return dnnl::convolution_forward::primitive_desc(
+        dnnl_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+        made.x, weights, bias, made.y, dims_of(w.stride), {w.dilation[0] - 1, w.dilation[1] - 1},
+        padding.before, padding.behind, attributes);
+  };
+  const auto take = [&](const dnnl::convolution_forward::primitive_desc& found, size_t weights) {
+    made.scratch = found.scratchpad_desc();
+    made.primitive = dnnl::convolution_forward(found);
+    made.weights = weights;
+  };
+  // Pieces share weights. Where some are much smaller than others, their kernels may want another layout.
+  for (size_t i = 0; i < weights_.size(); ++i)
+    if (const auto found = with(weights_[i].get_desc()); is_quick(found.impl_info_str()))
+      return take(found, i);
   const auto type = recipe_.integers ? memory::data_type::s8 : kF32;
-  const memory::desc weights = primitives_.empty()
-                                   ? memory::desc(w.weight_sizes(), type, memory::format_tag::any)
-                                   : weights_;
-  const dnnl::convolution_forward::primitive_desc found(
-      dnnl_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-      made.x, weights, bias, made.y, dims_of(w.stride), {w.dilation[0] - 1, w.dilation[1] - 1},
-      padding.before, padding.behind, attributes);
+  const auto found = with(memory::desc(w.weight_sizes(), type, memory::format_tag::any));
   refuse_slow(found.impl_info_str());
-  weights_ = found.weights_desc();
-  made.scratch = found.scratchpad_desc();
-  made.primitive = dnnl::convolution_forward(found);
+  weights_.emplace_back(found.weights_desc(), dnnl_engine());
+  take(found, weights_.size() - 1);
 }
 
 void Anchored::make_pooling(Primitive& made, const Piece& piece,

@@ -90,18 +90,25 @@ class Anchored : public testing::Test {
   const NoGrad no_grad_;
 };
 
+// However many threads share an image: parts of it may want other layouts of the weights than the whole.
 TEST_F(Anchored, ConvolutionsWithNormSumAndActivation) {
-  for (const Geometry& g : kGeometries) {
-    const Block block(g), wide = block.in(DType::F64);
-    const Tensor x = block.input(), other = randn(block.conv(x).shape());
-    const auto fn = [](const Block& b) {
-      return [&b](In in) { return std::vector{relu(b.norm(b.conv(in[0])) + in[1])}; };
-    };
-    const graph::Program program = graph::trace({x, other}, fn(block));
-    EXPECT_TRUE(holds(program, "conv+batch_norm+add+relu")) << program.explain();
-    const Tensor wanted = fn(wide)(std::vector{x.to(DType::F64), other.to(DType::F64)})[0];
-    EXPECT_LT(error(program({x, other})[0], wanted), 1e-5) << g.channels << ' ' << g.kernel;
+  const int before = num_threads();
+  for (const int threads : {1, 3, 8}) {
+    set_num_threads(threads);
+    for (const Geometry& g : kGeometries) {
+      const Block block(g), wide = block.in(DType::F64);
+      const Tensor x = block.input(), other = randn(block.conv(x).shape());
+      const auto fn = [](const Block& b) {
+        return [&b](In in) { return std::vector{relu(b.norm(b.conv(in[0])) + in[1])}; };
+      };
+      const graph::Program program = graph::trace({x, other}, fn(block));
+      EXPECT_TRUE(holds(program, "conv+batch_norm+add+relu")) << program.explain();
+      const Tensor wanted = fn(wide)(std::vector{x.to(DType::F64), other.to(DType::F64)})[0];
+      EXPECT_LT(error(program({x, other})[0], wanted), 1e-5)
+          << threads << ' ' << g.channels << ' ' << g.kernel;
+    }
   }
+  set_num_threads(before);
 }
 
 TEST_F(Anchored, EveryNumberOfThreadsGivesTheSame) {
