@@ -22,7 +22,8 @@ inline Key<T> key_of(T value) {
       return static_cast<K>(~K{0});
     K bits = std::bit_cast<K>(value);
     if (bits == kSign) bits = 0;
-    return static_cast<K>((bits & kSign) != 0 ? ~bits : bits | kSign);
+    const K negative = static_cast<K>(K{0} - (bits >> (8 * sizeof(K) - 1)));  // all bits or none
+    return static_cast<K>(bits ^ (negative | kSign));
   } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
     return static_cast<K>(static_cast<K>(value) ^ kSign);
   } else {

@@ -1,6 +1,7 @@
 // sort (always stable) and topk. NaN counts as the greatest: last going up,
 // first going down.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "kernels.hpp"
@@ -34,82 +35,109 @@ void sort(const tn_call& call) {
   });
 }
 
-// An element of a row, and whether it comes before another among the best: of equal ones the first.
+// Smaller for what comes first.
 template <class T>
-struct Entry {
-  Key<T> key;
-  int64_t index;
+Key<T> best_key(T value, bool largest) {
+  return static_cast<Key<T>>(key_of(value) ^ (largest ? ~Key<T>{0} : Key<T>{0}));
+}
+
+// An element of a row, and whether it comes before another among the best: of equal ones the first. Where both have at most 32 bits,
+// key and index share a word.
+template <class T>
+class ShortEntry {
+ public:
+  ShortEntry() = default;
+  ShortEntry(const T* row, int64_t i, bool largest)
+      : word_(uint64_t{best_key(row[i], largest)} << 32 | static_cast<uint32_t>(i)) {}
+  int64_t index() const { return static_cast<uint32_t>(word_); }
+  bool operator<(const ShortEntry& other) const { return word_ < other.word_; }
+
+ private:
+  uint64_t word_;
+};
+template <class T>
+class Entry {
+ public:
   Entry() = default;
-  Entry(const T* row, int64_t i, bool largest)
-      : key(largest ? static_cast<Key<T>>(~key_of(row[i])) : key_of(row[i])), index(i) {}
+  Entry(const T* row, int64_t i, bool largest) : key_(best_key(row[i], largest)), index_(i) {}
+  int64_t index() const { return index_; }
   bool operator<(const Entry& other) const {
-    return key < other.key || (key == other.key && index < other.index);
+    return key_ < other.key_ || (key_ == other.key_ && index_ < other.index_);
   }
+
+ private:
+  Key<T> key_;
+  int64_t index_;
 };
 
-// Whether none of n elements may come before `worst`. NaN is the greatest.
+// The first element from i on that comes before `worst`, or n. NaN is the greatest.
 template <class T>
-bool none_better(const T* x, int64_t n, T worst, bool largest) {
+int64_t next_better(const T* x, int64_t i, int64_t n, T worst, bool largest) {
   const auto limit = static_cast<Compute<T>>(worst);
-  if (limit != limit) return false;
-  bool some = false;
-  if (largest)
-    for (int64_t i = 0; i < n; ++i) some |= !(static_cast<Compute<T>>(x[i]) <= limit);
+  const auto at = [x](int64_t j) { return static_cast<Compute<T>>(x[j]); };
+  if (!largest)
+    while (i < n && (at(i) >= limit || at(i) != at(i))) ++i;
+  else if (limit == limit)
+    while (i < n && at(i) <= limit) ++i;
   else
-    for (int64_t i = 0; i < n; ++i) some |= static_cast<Compute<T>>(x[i]) < limit;
-  return !some;
+    return n;
+  return i;
 }
 
 // Few of many: the best so far in order, whose last most elements do not reach.
 constexpr int64_t kFew = 32;
-template <class T>
-void few_best(const T* row, int64_t n, int64_t k, bool largest, Entry<T>* best) {
-  constexpr int64_t kBlock = 64;
-  for (int64_t i = 0; i < k; ++i) best[i] = Entry<T>(row, i, largest);
-  std::sort(best, best + k);
-  for (int64_t block = k; block < n; block += kBlock) {
-    const int64_t end = std::min(block + kBlock, n);
-    if (none_better(row + block, end - block, row[best[k - 1].index], largest)) continue;
-    for (int64_t i = block; i < end; ++i) {
-      const Entry<T> next(row, i, largest);
-      if (next.key >= best[k - 1].key) continue;
-      int64_t at = k - 1;
-      for (; at > 0 && next.key < best[at - 1].key; --at) best[at] = best[at - 1];
-      best[at] = next;
-    }
-  }
+template <class E, class T>
+void few_best(const T* row, int64_t n, int64_t k, bool largest, E* best) {
+  const auto insert = [=](int64_t i, int64_t at) {
+    const E next(row, i, largest);
+    for (; at > 0 && next < best[at - 1]; --at) best[at] = best[at - 1];
+    best[at] = next;
+  };
+  for (int64_t i = 0; i < k; ++i) insert(i, i);
+  const auto better = [=](int64_t i) {
+    return next_better(row, i, n, row[best[k - 1].index()], largest);
+  };
+  for (int64_t i = better(k); i < n; i = better(i + 1)) insert(i, k - 1);
 }
 
-template <class T>
-void many_best(const T* row, int64_t n, int64_t k, bool largest, Entry<T>* best) {
-  for (int64_t i = 0; i < n; ++i) best[i] = Entry<T>(row, i, largest);
+template <class E, class T>
+void many_best(const T* row, int64_t n, int64_t k, bool largest, E* best) {
+  for (int64_t i = 0; i < n; ++i) best[i] = E(row, i, largest);
   if (k < n) std::nth_element(best, best + k, best + n);
   std::sort(best, best + k);
+}
+
+template <class E, class T>
+void best_of_rows(const tn_view& x, int64_t k, bool largest, T* to, int64_t* indices) {
+  const T* const from = data_of<const T>(x);
+  const int64_t n = x.shape[x.ndim - 1];
+  parallel_for(numel(x) / n, std::max<int64_t>(1, kGrainMath / n), [=](int64_t begin, int64_t end) {
+    std::vector<E> best(static_cast<size_t>(k <= kFew ? k : n));
+    for (int64_t r = begin; r < end; ++r) {
+      const T* const row = from + r * n;
+      (k <= kFew ? few_best<E, T> : many_best<E, T>)(row, n, k, largest, best.data());
+      for (int64_t i = 0; i < k; ++i) {
+        const int64_t at = best[static_cast<size_t>(i)].index();
+        indices[r * k + i] = at;
+        to[r * k + i] = row[at];
+      }
+    }
+  });
 }
 
 void topk(const tn_call& call) {
   using arg = tenon::arg::topk;
   const tn_view& x = input(call, arg::x);
-  const int64_t n = x.shape[x.ndim - 1], k = call.args[arg::k].as.i;
+  const int64_t k = call.args[arg::k].as.i;
   if (numel(x) == 0 || k == 0) return;
   const bool largest = call.args[arg::largest].as.i != 0;
   int64_t* const indices = data_of<int64_t>(output(call, arg::result::indices));
   visit_dtype<TN_MASK_REAL | TN_MASK_BOOL>(x.dtype, [&]<class T>(Tag<T>) {
-    const T* const from = data_of<const T>(x);
     T* const to = data_of<T>(output(call));
-    parallel_for(numel(x) / n, std::max<int64_t>(1, kGrainMath / n),
-                 [=](int64_t begin, int64_t end) {
-                   std::vector<Entry<T>> best(static_cast<size_t>(k <= kFew ? k : n));
-                   for (int64_t r = begin; r < end; ++r) {
-                     const T* const row = from + r * n;
-                     (k <= kFew ? few_best<T> : many_best<T>)(row, n, k, largest, best.data());
-                     for (int64_t i = 0; i < k; ++i) {
-                       const int64_t at = best[static_cast<size_t>(i)].index;
-                       indices[r * k + i] = at;
-                       to[r * k + i] = row[at];
-                     }
-                   }
-                 });
+    if constexpr (sizeof(T) <= 4)
+      if (x.shape[x.ndim - 1] <= std::numeric_limits<uint32_t>::max())
+        return best_of_rows<ShortEntry<T>>(x, k, largest, to, indices);
+    best_of_rows<Entry<T>>(x, k, largest, to, indices);
   });
 }
 
