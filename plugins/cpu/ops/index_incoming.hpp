@@ -19,11 +19,13 @@ struct Incoming {
   Incoming(const tn_view& to, const tn_view& from, const tn_view& places, int64_t d)
       : index(places), src(from), out(to), dim(d), rows(has_rows()) {}
 
-  // Each element of src into its place of `to`, which lies as the result does; f32 if that has halves.
-  template <Combine kHow, class T, class To>
-  void combine(To* to) const {
+  // Each element of src into its place of `to`, which lies as the result does; f32 if that has halves. Rows are not asked whether their
+  // indices are `good`.
+  template <Combine kHow, class T, class To, class Good = AllGood>
+  void combine(To* to, const Good& good = {}) const {
     if (!rows)
-      return each<T>(to, [](To& a, const T& b) { a = combined<kHow>(a, static_cast<To>(b)); });
+      return each<T>(
+          to, [](To& a, const T& b) { a = combined<kHow>(a, static_cast<To>(b)); }, good);
     const T* const from = data_of<const T>(src);
     each_list([&](const Around& a, int64_t o, std::span<const int64_t> at) {
       const auto count = static_cast<int64_t>(at.size());
@@ -80,14 +82,14 @@ struct Incoming {
     return true;
   }
   // f(element of `to`, element of src) for every index.
-  template <class T, class To, class F>
-  void each(To* to, F&& f) const {
+  template <class T, class To, class F, class Good = AllGood>
+  void each(To* to, F&& f, const Good& good = {}) const {
     if (numel(index) == 0) return;
     IndexLoop plan(out, index, src, dim, kZeros);
     Operands<3> operands = operands_for(out, index, src, sizeof(T));
     operands.data[0] = reinterpret_cast<char*>(to);
     operands.size[0] = sizeof(To);
-    for_each_index<To, T>(plan, operands, f);
+    for_each_index<To, T>(plan, operands, f, good);
   }
   // f(element of `to`) for every index, whatever src holds.
   template <class To, class F>

@@ -71,9 +71,15 @@ void scatter_add(const tn_call& call) {
   using arg = tenon::arg::scatter_add;
   const int64_t dim = call.args[arg::dim].as.i;
   const Incoming in(output(call), input(call, arg::src), input(call, arg::index), dim);
-  check_indices("scatter_add", in.index, dim, in.out.shape[dim], false);
-  with_result(input(call, arg::x), in.out,
-              [&]<class T, class To>(Tag<T>, To* to) { in.combine<Combine::kAdd, T>(to); });
+  const tn_view& x = input(call, arg::x);
+  // In place nothing may be written before all indices are known to be right; of rows they are few.
+  const int64_t size = in.out.shape[dim];
+  if (in.rows || x.data == in.out.data) check_indices("scatter_add", in.index, dim, size, false);
+  std::atomic<bool> bad = false;
+  with_result(x, in.out, [&]<class T, class To>(Tag<T>, To* to) {
+    in.combine<Combine::kAdd, T>(to, InRange{static_cast<uint64_t>(size), bad});
+  });
+  if (bad) check_indices("scatter_add", in.index, dim, size, false);
 }
 
 void scatter_reduce(const tn_call& call) {
