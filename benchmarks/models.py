@@ -296,6 +296,7 @@ def flops_of(work):
     """Of a step of PyTorch's: 2 for each multiplication with its addition."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode
+    work.net.requires_grad_(work.train)  # the counter's hooks refuse views of parameters that no_grad made
     # oneDNN's recurrent layers are one op, which the counter does not know.
     with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter:
         work()
