@@ -144,9 +144,10 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t narg
                         Py_TYPE(given[0])->tp_name);
   tn_tensor* const outputs[] = {handle_of(self)};
   tn_tensor* const grads[] = {given[0] == Py_None ? nullptr : handle_of(given[0])};
-  const uint32_t flags =
-      backward_flags(PyObject_IsTrue(given[1]) == 1, PyObject_IsTrue(given[2]) == 1, false);
-  if (PyErr_Occurred()) return nullptr;
+  const int retain = PyObject_IsTrue(given[1]);
+  const int create = retain < 0 ? -1 : PyObject_IsTrue(given[2]);
+  if (create < 0) return nullptr;
+  const uint32_t flags = backward_flags(retain == 1, create == 1, false);
   Accumulation accumulation;
   tn_status* status = nullptr;
   {
