@@ -38,5 +38,18 @@ inline Handle imaginary(const Handle& x) { return call("complex", zeros_like(x),
 inline Handle narrow(const Handle& x, int dim, int64_t from, int64_t to) {
   return call("slice", x, dim, from, to);
 }
+// Both, one after the other along a dimension
+inline Handle join(const Handle& x, const Handle& y, int dim) {
+  tn_tensor* const parts[] = {x.get(), y.get()};
+  tn_value both{};
+  both.tag = TN_VALUE_TENSORS;
+  both.count = 2;
+  both.as.tensors = parts;
+  return call("concat", both, dim);
+}
+// x broadcast to the shape of y
+inline Handle like(const Handle& x, const Handle& y) {
+  return call("expand", x, std::span<const int64_t>(y.view().shape, y.view().ndim));
+}
 
 }  // namespace tenon::linalg

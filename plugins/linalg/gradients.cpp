@@ -18,6 +18,11 @@ namespace {
 // X⁻ᴴ·Y
 Handle solve_adjoint(const Handle& x, const Handle& y) { return call("linalg.solve", H(x), y); }
 
+// X·U⁻ᴴ for an upper triangular U
+Handle over_adjoint(const Handle& x, const Handle& u) {
+  return H(call("linalg.solve_triangular", u, H(x), true));
+}
+
 // Tr(Xᴴ·Y) of each matrix
 Handle inner(const Handle& x, const Handle& y) {
   constexpr int64_t kDims[] = {-2, -1};
@@ -60,6 +65,32 @@ void slogdet_gradient(GradCall& g) {
 void cofactor_gradient(GradCall& g) {
   const Handle c = g.saved_output(), ah = H(call("linalg.inv", g.saved_input(0)));
   g.set(0, spread(inner(c, g.grad())) * ah - dot(conj(c), T(g.grad()), ah));
+}
+
+// A = P·L·U, square: Ā = P·L⁻ᴴ·(tril(Lᴴ·G_L, -1) + triu(G_U·Uᴴ))·U⁻ᴴ (F. de Hoog, R. Anderssen and M. Lukas, Differentiation of
+// matrix functionals using triangular factorization, 2011). The rows of PᵀA below a square are L₂·U: G_L₂·U⁻ᴴ, and G_U -= L₂ᴴ times
+// that; its columns to the right are L·U₂: L⁻ᴴ·G_U₂, and G_L -= that times U₂ᴴ.
+void lu_factor_gradient(GradCall& g) {
+  using result = arg::lu_factor::result;
+  const Handle lu = g.saved_output(result::LU), grad = g.grad(result::LU);
+  const int64_t m = rows(lu), n = columns(lu), k = std::min(m, n);
+  const auto square = [&](const Handle& x) { return narrow(narrow(x, -1, 0, k), -2, 0, k); };
+  const Handle u = call("triu", square(lu), 0);
+  const Handle l = call("tril", square(lu), -1) + eye_like(u);
+  Handle gl = square(grad), gu = gl, rest;
+  if (m > n) {
+    rest = over_adjoint(narrow(grad, -2, k, m), u);
+    gu = gu - dot(H(narrow(lu, -2, k, m)), rest);
+  } else if (n > m) {
+    rest = call("linalg.solve_triangular", H(l), narrow(grad, -1, k, n), true);
+    gl = gl - dot(rest, H(narrow(lu, -1, k, n)));
+  }
+  const Handle inside = call("tril", dot(H(l), call("tril", gl, -1)), -1) +
+                        call("triu", dot(call("triu", gu, 0), H(u)), 0);
+  Handle ga = over_adjoint(call("linalg.solve_triangular", H(l), inside, true), u);
+  if (rest) ga = join(ga, rest, m > n ? -2 : -1);
+  const Handle order = call("linalg.row_order", g.saved_output(result::pivots), m);
+  g.set(arg::lu_factor::x, call("gather", ga, -2, like(per_row(call("argsort", order, -1)), ga)));
 }
 
 // A = L·Lᴴ: Ā = ½(S + Sᴴ), S = L⁻ᴴ·Φ(Lᴴ·G)·L⁻¹, Φ the lower triangle with half the diagonal (I. Murray, Differentiation of the
@@ -115,13 +146,7 @@ void qr_gradient(GradCall& g) {
   const Handle right = gq + dot(q, s);
   const Handle gx = H(call("linalg.solve_triangular", r1, H(right), true));
   if (n == m || !gy) return g.set(arg::x, gx);
-  const Handle parts[] = {gx, gy};
-  tn_tensor* const list[] = {parts[0].get(), parts[1].get()};
-  tn_value joined{};
-  joined.tag = TN_VALUE_TENSORS;
-  joined.count = 2;
-  joined.as.tensors = list;
-  g.set(arg::x, call("concat", joined, -1));
+  g.set(arg::x, join(gx, gy, -1));
 }
 
 // A = V·diag(w)·Vᴴ: Ā = V·(diag(g_w) + F∘(Vᴴ·G_V))·Vᴴ, F_ij = 1/(w_j - w_i) (3.1); its Hermitian part,

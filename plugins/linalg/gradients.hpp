@@ -11,6 +11,7 @@ void solve_gradient(sdk::GradCall& g);
 void det_gradient(sdk::GradCall& g);
 void slogdet_gradient(sdk::GradCall& g);
 void cofactor_gradient(sdk::GradCall& g);
+void lu_factor_gradient(sdk::GradCall& g);
 void cholesky_gradient(sdk::GradCall& g);
 void solve_triangular_gradient(sdk::GradCall& g);
 void qr_gradient(sdk::GradCall& g);

@@ -14,12 +14,18 @@ template <class T>
 void det(const sdk::Call& call);
 template <class T>
 void slogdet(const sdk::Call& call);
+// ops/lu_factor.cpp
+template <class T>
+void lu_factor(const sdk::Call& call);
+void row_order(const sdk::Call& call);
 // ops/cofactor.cpp
 template <class T>
 void cofactor(const sdk::Call& call);
 // ops/triangular.cpp
 template <class T>
 void cholesky(const sdk::Call& call);
+template <class T>
+void cholesky_ex(const sdk::Call& call);
 template <class T>
 void solve_triangular(const sdk::Call& call);
 // ops/qr.cpp

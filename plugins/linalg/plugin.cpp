@@ -33,6 +33,14 @@ tn_op_def op(std::string_view schema, uint64_t saved_inputs, uint64_t saved_outp
   add<name<float>, name<double>, name<std::complex<float>>, name<std::complex<double>>>(registry, \
                                                                                         def)
 
+void add_row_order(sdk::Registry& registry) {
+  constexpr std::string_view kSchema = "linalg.row_order(Tensor pivots, int rows) -> Tensor @1";
+  tn_op_def def = sdk::new_op<nullptr, nullptr>(kSchema, 0, 0);
+  def.infer = host::rule<order_of_rows>();
+  registry.op(def);
+  registry.kernels("cpu", {sdk::make_kernel<row_order>(kSchema, TN_MASK(TN_DTYPE_I32))});
+}
+
 // positions.hpp names the positions in these schemas.
 void start(sdk::Registry& registry) {
   host::start_threads(sdk::host());
@@ -44,8 +52,15 @@ void start(sdk::Registry& registry) {
                       "linalg.slogdet(Tensor x) -> Tensor sign, Tensor logabsdet @1", 1, 0b01)));
   TN_ADD(cofactor,
          (op<cofactor_gradient, like_square>("linalg.cofactor(Tensor x) -> Tensor @1", 1, 1)));
+  TN_ADD(lu_factor,
+         (op<lu_factor_gradient, lu_and_pivots>(
+             "linalg.lu_factor(Tensor x) -> Tensor LU, Tensor pivots, Tensor info @1", 0, 0b011)));
+  add_row_order(registry);
   TN_ADD(cholesky, (op<cholesky_gradient, like_square>(
                        "linalg.cholesky(Tensor x, bool upper=false) -> Tensor @1", 0, 1)));
+  TN_ADD(cholesky_ex,
+         (op<cholesky_gradient, factor_and_info>(
+             "linalg.cholesky_ex(Tensor x, bool upper=false) -> Tensor L, Tensor info @1", 0, 1)));
   TN_ADD(
       solve_triangular,
       (op<solve_triangular_gradient, solution>(

@@ -14,8 +14,20 @@ struct slogdet {
     static constexpr uint32_t sign = 0, logabsdet = 1;
   };
 };
+struct lu_factor {
+  static constexpr uint32_t x = 0;
+  struct result {
+    static constexpr uint32_t LU = 0, pivots = 1, info = 2;
+  };
+};
+struct row_order {
+  static constexpr uint32_t pivots = 0, rows = 1;
+};
 struct cholesky {
   static constexpr uint32_t x = 0, upper = 1;
+  struct result {
+    static constexpr uint32_t L = 0, info = 1;  // of cholesky_ex
+  };
 };
 struct solve_triangular {
   static constexpr uint32_t a = 0, b = 1, upper = 2;

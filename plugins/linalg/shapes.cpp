@@ -58,6 +58,30 @@ void like_square(const Views& in, const Results& out) {
   out.set(0, in.dtype(0), in.shape(0));
 }
 
+void factor_and_info(const Views& in, const Results& out) {
+  like_square(in, out);
+  out.set(arg::cholesky::result::info, TN_DTYPE_I32, batch(in));
+}
+
+void lu_and_pivots(const Views& in, const Results& out) {
+  using result = arg::lu_factor::result;
+  const int64_t k = extent(in).k;
+  out.set(result::LU, in.dtype(0), in.shape(0));
+  out.set(result::pivots, TN_DTYPE_I32, batch(in), {k});
+  out.set(result::info, TN_DTYPE_I32, batch(in));
+}
+
+void order_of_rows(const Views& in, const Results& out) {
+  using arg = linalg::arg::row_order;
+  const Sizes shape = in.shape(arg::pivots);
+  const int64_t rows = in.integer(arg::rows);
+  if (in.dtype(arg::pivots) != TN_DTYPE_I32 || shape.empty() || shape.back() > rows)
+    sdk::fail(TN_INVALID_ARGUMENT, "pivots have dtype ", text_of(in.dtype(arg::pivots)),
+              " and shape ", text_of(shape), "; they must be i32 and at most as many as rows, ",
+              rows);
+  out.set(0, TN_DTYPE_I64, shape.first(shape.size() - 1), {rows});
+}
+
 void of_square(const Views& in, const Results& out) {
   check_square(in, 0, "x");
   out.set(0, in.dtype(0), batch(in));

@@ -5,33 +5,62 @@
 
 namespace tenon::linalg {
 
+namespace {
+
+// The first leading minor that is not positive, from 1; 0: all are. LAPACK lets NaN pass.
 template <class T>
-void cholesky(const sdk::Call& call) {
+int first_bad_minor(const T* a, int n, int info) {
+  for (int k = 0; k < (info > 0 ? info - 1 : n); ++k)
+    if (!(std::real(a[k * n + k]) > 0)) return k + 1;
+  return info;
+}
+
+// report(from, i, info) for each matrix: the first leading minor that is not positive, or 0.
+template <class T, class Report>
+void factor_positive(const sdk::Call& call, Report&& report) {
   const Matrices<const T> from(call.in(arg::cholesky::x));
   const bool upper = call.flag(arg::cholesky::upper);
   const int n = to_int(from.rows());
-  if (from.count() * n == 0) return;
   T* out = sdk::data<T>(call.out());
   const WholeMachine machine(from.count(), n);
   each_matrix(from.count(), n * n * n / 3.0, [&] {
     return [&](int64_t i) {
       // Of conj(A), as LAPACK reads the rows, Uᴴ·U is the factorisation whose Uᵀ is the lower factor of A.
       T* a = out + i * n * n;
-      load(from, i, a);
-      make_symmetric(a, n);
       int info = 0;
-      lapack<T>().potrf(upper ? "L" : "U", &n, a, &n, &info, 1);
-      check_arguments(info);
-      if (info > 0)
-        sdk::fail(TN_INVALID_ARGUMENT, from.name(i), ", ", n, " by ", n,
-                  ", is not positive definite: its leading minor of order ", info,
-                  " is not positive");
+      if (n > 0) {
+        load(from, i, a);
+        make_symmetric(a, n);
+        lapack<T>().potrf(upper ? "L" : "U", &n, a, &n, &info, 1);
+        check_arguments(info);
+      }
+      report(from, i, first_bad_minor(a, n, info));
       for (int64_t r = 0; r < n; ++r)
         upper ? std::fill_n(a + r * n, r, T(0)) : std::fill_n(a + r * n + r + 1, n - r - 1, T(0));
     };
   });
 }
+
+}  // namespace
+
+template <class T>
+void cholesky(const sdk::Call& call) {
+  factor_positive<T>(call, [](const Matrices<const T>& from, int64_t i, int info) {
+    if (info > 0)
+      sdk::fail(TN_INVALID_ARGUMENT, from.name(i), ", ", from.rows(), " by ", from.rows(),
+                ", is not positive definite: its leading minor of order ", info,
+                " is not positive");
+  });
+}
 TN_LINALG_TYPES(cholesky)
+
+// The same without an error: the factor is right up to that minor.
+template <class T>
+void cholesky_ex(const sdk::Call& call) {
+  auto* infos = sdk::data<int32_t>(call.out(arg::cholesky::result::info));
+  factor_positive<T>(call, [&](const auto&, int64_t i, int info) { infos[i] = info; });
+}
+TN_LINALG_TYPES(cholesky_ex)
 
 template <class T>
 void solve_triangular(const sdk::Call& call) {

@@ -25,6 +25,10 @@ def svd(x):
     return tenon.abs(u), s, tenon.abs(vh), u @ vh
 
 
+def lu(x):
+    return tenon.op('linalg.lu_factor')(x)[0]
+
+
 CASES = {
     'inv': (linalg.inv, [(2, 3, 3)]),
     'solve': (linalg.solve, [(3, 3), (2, 3, 2)]),
@@ -37,6 +41,10 @@ CASES = {
     'cholesky': (lambda x: linalg.cholesky(positive(x)), [(2, 3, 3)]),
     'cholesky, upper': (lambda x: linalg.cholesky(positive(x), upper=True), [(3, 3)]),
     'cholesky, not symmetric': (lambda x: linalg.cholesky(x / 8 + 2 * tenon.eye(3, dtype=x.dtype)), [(3, 3)]),
+    'cholesky_ex': (lambda x: tenon.op('linalg.cholesky_ex')(positive(x))[0], [(2, 3, 3)]),
+    'lu_factor': (lu, [(2, 3, 3)]),
+    'lu_factor, m > n': (lu, [(5, 3)]),
+    'lu_factor, m < n': (lu, [(2, 3, 4)]),
     'qr, m > n': (lambda x: tuple(linalg.qr(x)), [(2, 4, 3)]),
     'qr, m < n': (lambda x: tuple(linalg.qr(x)), [(2, 3, 5)]),
     'qr, complete': (lambda x: tuple(linalg.qr(x, mode='complete')), [(3, 4)]),

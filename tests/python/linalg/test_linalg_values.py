@@ -114,6 +114,36 @@ def test_cholesky(seed, batch, n, dtype, layout):
     close(linalg.cholesky(tensor(x, layout), upper=True), adjoint(wanted), dtype, 2000)
 
 
+@given(**rectangle)
+def test_lu_factor(seed, batch, m, n, dtype, layout):
+    x = normal(seed, (*batch, m, n), dtype)
+    packed, pivots, info = tenon.op('linalg.lu_factor')(tensor(x, layout))
+    k, found = min(m, n), np.asarray(packed).astype(WIDE[dtype])
+    product = (np.tril(found[..., :k], -1) + np.eye(m, k)) @ np.triu(found[..., :k, :])
+    order = np.asarray(tenon.op('linalg.row_order')(pivots, m))
+    close(packed * 0 + tenon.asarray(product.astype(dtype)), np.take_along_axis(x, order[..., None], -2), dtype)
+    assert (np.sort(order, -1) == np.arange(m)).all() and not np.asarray(info).any()
+    assert (np.abs(np.tril(found[..., :k], -1)) <= 1.5).all()  # of a complex number LAPACK's measure is |real| + |imag|
+
+
+def test_the_first_pivot_or_minor_that_fails_is_told():
+    x = tenon.asarray([[[1.0, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 2, 0], [2, 4, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 0], [0, 0, 0]]])
+    assert tenon.op('linalg.lu_factor')(x)[2].tolist() == [0, 2, 1]
+    factor, info = tenon.op('linalg.cholesky_ex')(x)
+    assert info.tolist() == [0, 2, 1] and factor[0].tolist() == np.eye(3).tolist() and factor[1, 0].tolist() == [1, 0, 0]
+    assert tenon.op('linalg.cholesky_ex')(x * float('nan'))[1].tolist() == [1, 1, 1]
+    with pytest.raises(tenon.InvalidArgumentError, match='order 1 is not positive'):
+        linalg.cholesky(x * float('nan'))
+
+
+@pytest.mark.parametrize('pivots', [[0, 1], [1, 4], [-1, 2]])
+def test_pivots_beyond_the_rows(pivots):
+    with pytest.raises(tenon.OutOfRangeError, match='is not one of the rows 1 to 3'):
+        tenon.op('linalg.row_order')(tenon.asarray(pivots, dtype=tenon.int32), 3)
+    with pytest.raises(tenon.InvalidArgumentError, match='i32'):
+        tenon.op('linalg.row_order')(tenon.asarray([1, 2], dtype=tenon.int64), 3)
+
+
 @given(**square)
 def test_eigenvalues(seed, batch, n, dtype, layout):
     x = normal(seed, (*batch, n, n), dtype)
