@@ -11,7 +11,6 @@ from .._core import ops
 from .._errors import InvalidArgumentError
 from ._common import check, full, into, rank, returned, somewhere
 from .linalg import _square
-from .lu_factors import _size
 from .shape import adjoint
 
 _Factor, _FactorEx = returned('linalg_ldl_factor', 'LD pivots'), returned('linalg_ldl_factor_ex', 'LD pivots info')
@@ -32,6 +31,11 @@ def _swapped(n, i, j, x):
     order = list(range(n))
     order[i], order[j] = order[j], order[i]
     return _core._from_data(order, _core.int64, x.device)
+
+
+def _size(x):
+    """The size by which pivots are chosen; for complex numbers |real| + |imag|, as in LAPACK."""
+    return ops['abs'](ops['real'](x)) + ops['abs'](ops['imag'](x)) if rank(x.dtype) == 3 else ops['abs'](x)
 
 
 def _pivot(rest):

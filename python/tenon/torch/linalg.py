@@ -6,6 +6,7 @@ from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
 from .._errors import InvalidArgumentError, UnsupportedDtypeError
+from .._plugin_ops import plugin_op
 from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, returned, somewhere
 from ._shortcuts import numpys
 from .shape import adjoint, diagonal as _diagonal
@@ -16,6 +17,7 @@ _reshape, _matmul = ops['reshape'], ops['matmul']
 _Slogdet, _Eigh = returned('linalg_slogdet', 'sign logabsdet'), returned('linalg_eigh', 'eigenvalues eigenvectors')
 _QR, _SVD = returned('linalg_qr', 'Q R'), returned('linalg_svd', 'U S Vh')
 _CholeskyEx, _InvEx, _SolveEx = returned('linalg_cholesky_ex', 'L info'), returned('linalg_inv_ex', 'inverse info'), returned('linalg_solve_ex', 'result info')
+_TriangularSolve = returned('triangular_solve', 'solution cloned_coefficient')
 LinAlgError = ValueError
 
 
@@ -58,8 +60,28 @@ def inv(A, *, out=None):
 
 
 def inv_ex(A, *, check_errors=False, out=None):
-    """(inverse, info); singular matrices raise."""
-    return into(out, _InvEx(inv(A), full(A.shape[:-2], 0, A, _core.int32)))
+    """(inverse, info): info is the first pivot that is 0, counted from 1, or 0; the inverse of a singular matrix is NaN."""
+    info = _singular('inv', A, check_errors)
+    return into(out, _InvEx(_where_regular(A, info, inv), info))
+
+
+def _singular(name, A, check_errors):
+    """0 for each regular matrix, the number of the first pivot that is 0 for the others; with check_errors those raise, when they are used."""
+    info = plugin_op('linalg.lu_factor')(_square(name, A).detach())[2]
+    return full(info.shape, 0, info) if check_errors else info
+
+
+def _where_regular(A, info, compute):
+    """compute(A), with NaN for singular matrices."""
+    bad = info != 0
+    if not somewhere(bad):
+        return compute(A)
+    found = compute(ops['where'](_per_matrix(bad), ops['eye'](A.shape[-1], None, 0, A.dtype, A.device), A))
+    return ops['where'](_per_matrix(bad) if found.ndim >= A.ndim else ops['unsqueeze'](bad, -1), math.nan, found)
+
+
+def _per_matrix(x):
+    return ops['unsqueeze'](ops['unsqueeze'](x, -1), -1)
 
 
 def cholesky(input, *, upper=False, out=None):
@@ -68,8 +90,10 @@ def cholesky(input, *, upper=False, out=None):
 
 
 def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
-    """(L, info); matrices that are not positive definite raise."""
-    return into(out, _CholeskyEx(cholesky(input, upper=upper), full(input.shape[:-2], 0, input, _core.int32)))
+    """(L, info): info is the order of the first leading minor that is not positive, or 0; up to that one the factor is right."""
+    if check_errors:
+        return into(out, _CholeskyEx(cholesky(input, upper=upper), full(input.shape[:-2], 0, input, _core.int32)))
+    return into(out, _CholeskyEx(*plugin_op('linalg.cholesky_ex')(_square('cholesky', input), upper)))
 
 
 def qr(A, mode='reduced', *, out=None):
@@ -134,8 +158,9 @@ def solve(A, B, *, left=True, out=None):
 
 
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
-    """(result, info); singular matrices raise."""
-    return into(out, _SolveEx(solve(A, B, left=left), full(A.shape[:-2], 0, A, _core.int32)))
+    """(result, info): info is the first pivot of A that is 0, counted from 1, or 0; the result for a singular matrix is NaN."""
+    info = _singular('solve', A, check_errors)
+    return into(out, _SolveEx(_where_regular(A, info, lambda regular: solve(regular, B, left=left)), info))
 
 
 def _same_dtype(name, A, B):
@@ -165,8 +190,8 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
         A_used, upper = _transposed(A), not upper
     else:
         A_used = A
-    kind = returned('triangular_solve', 'solution cloned_coefficient')
-    return into(out, kind(solve_triangular(A_used, b, upper=upper, unitriangular=unitriangular), ops['clone'](A)))
+    found = solve_triangular(A_used, b, upper=upper, unitriangular=unitriangular)
+    return into(out, _TriangularSolve(found, ops['clone'](ops['expand'](A, (*found.shape[:-2], *A.shape[-2:])))))
 
 
 def matrix_power(A, n, *, out=None):
@@ -293,7 +318,7 @@ def cond(A, p=None, *, out=None):
         values = svdvals(A)
         n = values.shape[-1]
         if not n:
-            raise InvalidArgumentError('[linalg.cond] of matrices without elements')
+            return into(out, full(values.shape[:-1], 0, values))
         first, last = ops['select'](values, -1, 0), ops['select'](values, -1, n - 1)
         return into(out, last / first if p == -2 else first / last)
     return into(out, matrix_norm(A, p) * matrix_norm(inv(_square('cond', A)), p))
