@@ -242,7 +242,6 @@ def _above_0(x):
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
     """log(1 + exp(-target · x))."""
     reduction = _reduction(reduction, size_average, reduce)
-    _same_shape('soft_margin_loss', input, target)
     return named(_reduced(-ops['log_sigmoid'](target * input), reduction), 'SoftMarginLossBackward0')
 
 

@@ -8,6 +8,7 @@ from ....nn import functional as _functional
 from ...._core import ops
 from ..._backward_names import named
 from ..._common import cast, check, full, rank
+from .antialias import antialiased
 from .conv import _each
 
 affine_grid = _functional.affine_grid
@@ -179,11 +180,35 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
                                    'resize, 2 for bilinear and bicubic, 1 for linear, 3 for trilinear')
     if align_corners is not None and _MODES[mode] is None:
         raise InvalidArgumentError(f'[interpolate] align_corners is not for mode {mode}')
-    if antialias:
-        raise NotImplementedError('[interpolate] antialias is not offered: blur first')
+    if antialias and (mode not in ('bilinear', 'bicubic') or dims != 2):
+        raise InvalidArgumentError('[interpolate] antialias=True is for modes bilinear and bicubic of (N, C, H, W)')
+    size, factors = _resized_to(input, size, scale_factor, recompute_scale_factor)
+    if rank(input.dtype) != 2 and input.dtype is not _core.uint8:
+        raise UnsupportedDtypeError(f'[interpolate] needs floating numbers or uint8, not {input.dtype}')
+    along = antialiased if antialias else _resized
+    if input.dtype is _core.uint8 and mode != 'area':  # an image
+        found = cast(input, _core.float32)
+        for i in reversed(range(dims)):  # as in PyTorch, whose steps end in bytes
+            found = along(found, 2 + i, size[i], None if factors is None else factors[i], mode, bool(align_corners))
+            found = ops['clamp'](ops['round'](found), 0, 255)
+        return cast(found, _core.uint8)
+    if mode == 'area':
+        return ops['adaptive_avg_pool'](input, size)
+    # The op uses the ratio of sizes, which need not equal the factor.
+    fits = factors is None or all(n * f == to for n, f, to in zip(input.shape[2:], factors, size))
+    if mode != 'nearest-exact' and not antialias and fits:
+        return named(ops['interpolate'](input, size, mode, bool(align_corners)), f'Upsample{mode.capitalize()}{dims}DBackward0')
+    found = input
+    for i in range(dims):
+        found = along(found, 2 + i, size[i], None if factors is None else factors[i], mode, bool(align_corners))
+    return named(found, f'Upsample{mode.capitalize()}2DAaBackward0') if antialias else found
+
+
+def _resized_to(input, size, scale_factor, recompute_scale_factor):
+    """The new size, and the scale of each dimension, or None for the ratios of sizes."""
+    dims, factors = input.ndim - 2, None
     if (size is None) == (scale_factor is None):
         raise InvalidArgumentError('[interpolate] needs size or scale_factor, one of them')
-    factors = None
     if size is None:
         factors = _each(scale_factor, dims, 'interpolate')
         size = tuple(math.floor(n * f) for n, f in zip(input.shape[2:], factors))
@@ -195,18 +220,7 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
             raise InvalidArgumentError('[interpolate] recompute_scale_factor needs scale_factor')
     if any(n <= 0 for n in size) or any(n <= 0 for n in input.shape[1:]):
         raise InvalidArgumentError(f'[interpolate] from {input.shape[2:]} to {size}')
-    if rank(input.dtype) != 2:
-        raise UnsupportedDtypeError(f'[interpolate] needs floating numbers, not {input.dtype}')
-    if mode == 'area':
-        return ops['adaptive_avg_pool'](input, size)
-    # The op uses the ratio of sizes, which need not equal the factor.
-    if mode != 'nearest-exact' and (factors is None or all(n * f == to for n, f, to in zip(input.shape[2:], factors, size))):
-        return named(ops['interpolate'](input, size, mode, bool(align_corners)), f'Upsample{mode.capitalize()}{dims}DBackward0')
-    found = input
-    for i in range(dims):
-        factor = None if factors is None else factors[i]
-        found = _resized(found, 2 + i, size[i], factor, mode, bool(align_corners))
-    return found
+    return size, factors
 
 
 def _resized(x, dim, size, factor, mode, align_corners):
