@@ -4,7 +4,7 @@ import math
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
-from ._common import Tensor, cast, defaults, floating, in_double, into, largest, rank, smallest, to_tensors, unary
+from ._common import Tensor, cast, defaults, floating, in_double, into, largest, promoted, rank, smallest, to_tensors, unary
 from .arithmetic import _x_times, xlogy
 from .bessel import (airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_k0, modified_bessel_k1,
                      scaled_modified_bessel_k0, scaled_modified_bessel_k1)
@@ -86,8 +86,8 @@ def _recurrence(x, n, start, step):
     x = floating(x)
     if not isinstance(n, Tensor):
         n = ops['full']((), n, _core.int64, x.device)
-    elif rank(n.dtype) == 2 and n.dtype is _core.float64:
-        x = cast(x, n.dtype) if x.ndim <= n.ndim else x
+    elif rank(n.dtype) == 2:
+        x = promoted(x, n)[0]
     n = cast(ops['trunc'](n) if rank(n.dtype) == 2 else n, _core.int64)
     x, n = x + 0 * cast(n, x.dtype), n + cast(0 * x.detach(), _core.int64)
     most = int(largest(n)) if n.size else 0
@@ -238,7 +238,7 @@ def polygamma(n, input, *, out=None):
     if n == 0:
         return into(out, ops['digamma'](x))
     double = cast(x, _core.float64)
-    found = zeta(ops['full']((), float(n + 1), _core.float64, x.device), double) * ((-1) ** (n + 1) * math.factorial(n))
+    found = zeta(ops['full']((), float(n + 1), _core.float64, x.device), double) * ((-1) ** (n + 1) * float(math.factorial(n)))
     return into(out, cast(found, x.dtype))
 
 
