@@ -12,7 +12,7 @@ void lu_and_pivots(const host::Views& in,
                    const host::Results& out);  // x (…, m, n) -> (…, m, n), i32 (…, k), i32 (…)
 void order_of_rows(const host::Views& in,
                    const host::Results& out);  // pivots i32 (…, k), m -> i64 (…, m)
-void of_square(const host::Views& in, const host::Results& out);    // x (…, n, n) -> (…)
+void of_square(const host::Views& in, const host::Results& out);  // x (…, n, n) -> (…)
 void sign_and_log(const host::Views& in, const host::Results& out);  // x (…, n, n) -> (…), real (…)
 void solution(const host::Views& in,
               const host::Results& out);  // a (…, n, n), b (…, n, k) -> (…, n, k)
