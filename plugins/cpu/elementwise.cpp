@@ -184,10 +184,11 @@ void run_narrow(const Elementwise& self, const void* params, const tn_loop& loop
   });
 }
 
-// Caches foresee the lines of a row, not where the next one begins: with gaps between rows, their beginnings are asked for ahead.
+// Caches foresee the lines of a long row, not where the next one begins: with gaps between rows, the next one is asked for ahead, as far
+// as a page goes.
 template <size_t K>
 struct RowsAhead {
-  static constexpr int64_t kLine = 64, kMostLines = 8, kDistance = 2048, kLarge = 1 << 18;  // bytes
+  static constexpr int64_t kLine = 64, kMostLines = 64, kDistance = 2048, kLarge = 1 << 18;  // bytes
   static constexpr int64_t kGap = 4 * kLine;  // across a shorter one caches go on
   std::array<int64_t, K> distance{}, lines{};
   bool any = false;
