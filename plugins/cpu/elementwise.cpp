@@ -188,7 +188,8 @@ void run_narrow(const Elementwise& self, const void* params, const tn_loop& loop
 // as a page goes.
 template <size_t K>
 struct RowsAhead {
-  static constexpr int64_t kLine = 64, kMostLines = 64, kDistance = 2048, kLarge = 1 << 18;  // bytes
+  static constexpr int64_t kMostLines = 64;
+  static constexpr int64_t kLine = 64, kDistance = 2048, kLarge = 1 << 18;  // bytes
   static constexpr int64_t kGap = 4 * kLine;  // across a shorter one caches go on
   std::array<int64_t, K> distance{}, lines{};
   bool any = false;
