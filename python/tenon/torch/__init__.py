@@ -66,7 +66,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
-    compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides _utils'''.split())
+    compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library _utils'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -80,6 +80,7 @@ _LAZY = {name: module for module, names in {
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
     'storage': 'TypedStorage UntypedStorage',
+    'library.op': 'ops',
     'legacy': '''FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
         BoolTensor''',
     'func': 'vmap',
