@@ -29,10 +29,12 @@ class Anchors {
     backend_.limits(backend_.self, 0, &limits);
     std::vector<bool> turned(graph_.buffers.size());
     if (limits.channels_last != 0) turned = images(graph_, chains_);
-    for (Node& node : graph_.nodes)
+    for (Node& node : graph_.nodes) {
       each_view_of(node, [&](View& view) {
         if (turned[view.buffer]) put_channels_last(view);
       });
+      join_channels_last(node, turned);
+    }
     replace();
     if (std::ranges::find(turned, true) != turned.end())
       graph_ = lower_again(graph_, device_, turned);

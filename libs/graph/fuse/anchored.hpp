@@ -46,5 +46,7 @@ class AnchoredExpression {
 std::vector<bool> images(const Graph& graph, const std::vector<std::vector<uint32_t>>& chains);
 // The strides of a channels-last view.
 void put_channels_last(View& view);
+// After the views: a concat of images whose result was turned joins them along the dimension that the channels moved to.
+void join_channels_last(Node& node, const std::vector<bool>& turned);
 
 }  // namespace tenon::graph

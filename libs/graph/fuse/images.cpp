@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
+#include <string_view>
 
 #include "fuse/anchored.hpp"
 #include "pass/values.hpp"
@@ -41,6 +43,17 @@ bool has_order(const Dims& shape) {
   return shape.size() == kRank && shape[1] > 1 && shape[2] * shape[3] > 1;
 }
 
+// Anchors that are as quick in either layout.
+bool takes_any_layout(const Node& node) {
+  static const std::set<std::string_view> names = {"batch_norm", "group_norm", "interpolate",
+                                                   "avg_pool", "adaptive_avg_pool"};
+  return names.contains(node.name());
+}
+
+bool joins_images(const Node& node) {
+  return node.name() == "concat" && node.results[0].shape.size() == kRank;
+}
+
 std::vector<bool> candidates(const Graph& graph) {
   std::vector<Seen> seen(graph.buffers.size());
   for (const Node& node : graph.nodes)
@@ -54,13 +67,38 @@ std::vector<bool> candidates(const Graph& graph) {
   return fit;
 }
 
-// Buffers that loops over elements link should lie in one order.
+using Chains = std::vector<std::vector<uint32_t>>;
+
+// By node: whether it gives images as they lie in its operands, and prefers neither layout. An anchor does if all its images may be turned;
+// concat goes over turned dimensions.
+std::vector<bool> followers(const Graph& graph, const Chains& chains,
+                            const std::vector<bool>& fit) {
+  std::vector<bool> follow(graph.nodes.size());
+  const auto may_turn = [&](const Node& node) {
+    bool all = true;
+    each_view_of(node, [&](const View& view) {
+      all = all && (!has_order(view.shape) || (fit[view.buffer] && !shows_channels_last(view)));
+    });
+    return all;
+  };
+  for (const auto& chain : chains) {
+    const Node& node = graph.nodes[chain.front()];
+    follow[chain.front()] = takes_any_layout(node) && may_turn(node);
+  }
+  for (size_t at = 0; at < follow.size(); ++at)
+    if (joins_images(graph.nodes[at])) follow[at] = may_turn(graph.nodes[at]);
+  return follow;
+}
+
+// Buffers that loops over elements, and followers, link should lie in one order.
 class Linked {
  public:
-  Linked(const Graph& graph, const std::vector<bool>& fit) : parent_(graph.buffers.size()) {
+  Linked(const Graph& graph, const std::vector<bool>& fit, const std::vector<bool>& follow)
+      : parent_(graph.buffers.size()) {
     std::iota(parent_.begin(), parent_.end(), 0u);
-    for (const Node& node : graph.nodes) {
-      if (!is_loop(node)) continue;
+    for (size_t at = 0; at < graph.nodes.size(); ++at) {
+      const Node& node = graph.nodes[at];
+      if (!is_loop(node) && !follow[at]) continue;
       uint32_t first = UINT32_MAX;
       each_view_of(node, [&](const View& view) {
         if (!fit[view.buffer] || shows_channels_last(view)) return;
@@ -84,20 +122,22 @@ class Linked {
 
 // Linked buffers are turned if anchors, and nodes that see channels last, touch more of their elements than nodes for which a turned image
 // is copied.
-std::vector<bool> images(const Graph& graph, const std::vector<std::vector<uint32_t>>& chains) {
-  const std::vector<bool> fit = candidates(graph);
+std::vector<bool> images(const Graph& graph, const Chains& chains) {
+  const std::vector<bool> fit = candidates(graph), follow = followers(graph, chains, fit);
   std::vector<bool> anchored(graph.nodes.size()), turned(graph.buffers.size());
   for (const auto& chain : chains) {
     // Products of integers lie as their windows do.
     const auto is_image = [&](uint32_t at) { return graph.nodes[at].name() != "linear_integer"; };
-    if (!std::ranges::all_of(chain, is_image)) continue;
+    if (takes_any_layout(graph.nodes[chain.front()]) || !std::ranges::all_of(chain, is_image))
+      continue;
     for (const uint32_t at : chain) anchored[at] = true;
   }
-  Linked linked(graph, fit);
+  Linked linked(graph, fit, follow);
   std::vector<int64_t> gain(graph.buffers.size());  // by root
   std::vector<bool> met(graph.buffers.size());      // by an anchor; by root
   for (size_t at = 0; at < graph.nodes.size(); ++at) {
     const Node& node = graph.nodes[at];
+    if (follow[at]) continue;
     each_view_of(node, [&](const View& view) {
       if (!fit[view.buffer]) return;
       const uint32_t root = linked.root(view.buffer);
@@ -122,6 +162,20 @@ void put_channels_last(View& view) {
   }
   const int64_t channels = view.shape[1], row = view.shape[3] * channels;
   view.strides = {view.shape[2] * row, 1, row, channels};
+}
+
+void join_channels_last(Node& node, const std::vector<bool>& turned) {
+  if (!joins_images(node) || !turned[node.results[0].buffer]) return;
+  constexpr std::array<size_t, kRank> kOrder{0, 2, 3, 1};  // samples, rows, columns, channels
+  each_view_of(node, [&](View& view) {
+    const View before = view;
+    for (size_t d = 0; d < kRank; ++d) {
+      view.shape[d] = before.shape[kOrder[d]];
+      view.strides[d] = before.strides[kOrder[d]];
+    }
+  });
+  auto& dim = std::get<int64_t>(node.args[1]);
+  dim = std::ranges::find(kOrder, static_cast<size_t>(dim)) - kOrder.begin();
 }
 
 }  // namespace tenon::graph

@@ -4,7 +4,7 @@
 #include <array>
 #include <memory>
 
-#include "fuse/compile.hpp"
+#include "fuse/anchored_kernel.hpp"
 #include "ops/dnnl.hpp"
 
 namespace tenon::cpu {
@@ -46,16 +46,14 @@ struct AnchoredRecipe {
 bool read_integers(const tn_view& x, const tn_view& weight, const tn_view& y, ImageWindow& window);
 // Whether oneDNN adds products of bytes exactly here.
 bool sums_are_exact();
-bool has_anchor(const tn_graph_expression& expression);
 // Throws sdk::Error: TN_UNIMPLEMENTED for what there is no kernel for.
 AnchoredRecipe read_anchored(const tn_graph_expression& expression, const KnownKernels& kernels);
 
-class Anchored {
+class Anchored : public AnchoredKernel {
  public:
   Anchored(const tn_graph_expression& expression, const KnownKernels& kernels);
-  // Not while it runs. `views`: of all operands.
-  void pack(const tn_view* const* views);
-  void run(const tn_call& call) const;
+  void pack(const tn_view* const* views) override;
+  void run(const tn_call& call) const override;
 
  private:
   // An image as it lies, cut into rows.

@@ -5,6 +5,7 @@
 #include "../../common/conv_geometry.hpp"
 #include "../../common/pool_geometry.hpp"
 #include "dispatch.hpp"
+#include "fuse/anchor_reader.hpp"
 #include "fuse/anchored.hpp"
 
 namespace tenon::cpu {
@@ -15,10 +16,9 @@ constexpr double kLeastWork = 300'000, kLeastDepthwise = 50'000;
 
 Two last_two(const std::array<int64_t, 3>& sizes) { return {sizes[1], sizes[2]}; }
 
-class Reader {
+class Reader : AnchorReader {
  public:
-  Reader(const tn_graph_expression& expression, const KnownKernels& kernels)
-      : expression_(expression), kernels_(kernels) {}
+  using AnchorReader::AnchorReader;
 
   AnchoredRecipe read() {
     for (uint32_t i = 0; i < expression_.nnodes; ++i) {
@@ -34,33 +34,6 @@ class Reader {
   }
 
  private:
-  [[noreturn]] static void cannot(const char* what) { fail(TN_UNIMPLEMENTED, what); }
-
-  std::string_view schema(const tn_graph_node& node) const {
-    const auto* known = kernels_.find(*node.kernel);
-    if (known == nullptr) cannot("its kernel is another plugin's");
-    return sdk::view_of(known->kernel->op);
-  }
-
-  // The operand that an argument is; none where it is something else.
-  std::optional<uint32_t> operand(const tn_graph_node& node, uint32_t arg) const {
-    const uint32_t from = node.inputs[arg];
-    if (from == TN_GRAPH_ATTRIBUTE || expression_.nodes[from].kind != TN_GRAPH_LOAD)
-      return std::nullopt;
-    return expression_.nodes[from].operand;
-  }
-  // A weight; 0 where the argument is none.
-  uint32_t constant(const tn_graph_node& node, uint32_t arg, tn_dtype dtype = TN_DTYPE_F32) const {
-    if (node.inputs[arg] == TN_GRAPH_ATTRIBUTE) return 0;
-    const auto found = operand(node, arg);
-    if (!found || (expression_.constants >> *found & 1) == 0)
-      cannot("its weights are no constants");
-    const tn_view& view = *expression_.views[*found];
-    if (view.dtype != dtype || (view.flags & TN_VIEW_CONTIGUOUS) == 0)
-      cannot("its weights are not dense, or of another dtype");
-    return *found;
-  }
-
   void anchor(uint32_t at) {
     const tn_graph_node& node = expression_.nodes[at];
     const std::string_view op = schema(node);
@@ -75,25 +48,14 @@ class Reader {
         expression_.views[*x]->dtype != y.dtype)
       cannot("it is not of images in f32");
     recipe_.x = *x;
-    std::vector<tn_value> args(node.args, node.args + node.nargs);
-    for (uint32_t k = 0; k < node.nargs; ++k)
-      if (const auto view = operand(node, k)) {
-        args[k].tag = TN_VALUE_VIEW;
-        args[k].as.view = expression_.views[*view];
-      }
-    const tn_view* const outs[] = {&y};
-    tn_call call{};
-    call.struct_size = sizeof call;
-    call.args = args.data();
-    call.nargs = node.nargs;
-    call.outs = outs;
-    call.nouts = 1;
-    if (op == TN_SCHEMA_CONV)
-      convolution(node, call);
-    else if (op == TN_SCHEMA_MAX_POOL)
-      pooling(call);
-    else
-      cannot("there is no kernel for it with others");
+    with_call(node, [&](const tn_call& call) {
+      if (op == TN_SCHEMA_CONV)
+        convolution(node, call);
+      else if (op == TN_SCHEMA_MAX_POOL)
+        pooling(call);
+      else
+        cannot("there is no kernel for it with others");
+    });
   }
 
   // Its rows may be a copy of windows.
@@ -225,8 +187,6 @@ class Reader {
     return number;
   }
 
-  const tn_graph_expression& expression_;
-  const KnownKernels& kernels_;
   AnchoredRecipe recipe_;
   static constexpr uint32_t kNone = UINT32_MAX;
   uint32_t before_ = kNone;  // the node that the next one goes over; none before the anchor
@@ -240,17 +200,7 @@ double ImageWindow::work() const {
   return static_cast<double>(batch * filters * out[0] * out[1]) * static_cast<double>(taps);
 }
 
-bool has_anchor(const tn_graph_expression& expression) {
-  return expression.nodes != nullptr &&
-         std::any_of(expression.nodes, expression.nodes + expression.nnodes,
-                     [](const tn_graph_node& node) { return node.kind == TN_GRAPH_ANCHOR; });
-}
-
 AnchoredRecipe read_anchored(const tn_graph_expression& expression, const KnownKernels& kernels) {
-  if ((expression.flags & TN_GRAPH_CONTRACT) == 0)
-    fail(TN_UNIMPLEMENTED, "anchors round otherwise than their nodes");
-  if (expression.noutputs != 1 || expression.views == nullptr)
-    fail(TN_INVALID_ARGUMENT, "[tn.graph] an anchor has views, and one output");
   return Reader(expression, kernels).read();
 }
 

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "anchored.hpp"
+#include "anchored_kernel.hpp"
 #include "compile.hpp"
 
 namespace tenon::cpu {
@@ -16,7 +16,7 @@ tn_status* run_fused(void* self, void*, const tn_call* call) {
 }
 
 tn_status* run_anchored(void* self, void*, const tn_call* call) {
-  return sdk::guard([&] { static_cast<const Anchored*>(self)->run(*call); });
+  return sdk::guard([&] { static_cast<const AnchoredKernel*>(self)->run(*call); });
 }
 
 tn_status* compile_kernel(void*, uint32_t, const tn_graph_expression* expression, tn_kernel* out) {
@@ -26,31 +26,29 @@ tn_status* compile_kernel(void*, uint32_t, const tn_graph_expression* expression
     kernel.flags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS;
     const bool anchored = has_anchor(*expression);
     kernel.run = anchored ? run_anchored : run_fused;
-    kernel.self = anchored ? static_cast<void*>(new Anchored(*expression, *g_kernels))
+    kernel.self = anchored ? static_cast<void*>(compile_anchored(*expression, *g_kernels).release())
                            : compile(*expression, *g_kernels).release();
     *out = kernel;
   });
 }
 
 tn_status* cost(void*, uint32_t, const tn_graph_expression* expression, double* out) {
-  constexpr double kMultiplications = 200;  // a nanosecond
   return sdk::guard([&] {
-    *out = has_anchor(*expression)
-               ? read_anchored(*expression, *g_kernels).window.work() / kMultiplications
-               : compile(*expression, *g_kernels)->nanoseconds;
+    *out = has_anchor(*expression) ? cost_of_anchored(*expression, *g_kernels)
+                                   : compile(*expression, *g_kernels)->nanoseconds;
   });
 }
 
 void release(void*, tn_kernel* kernel) {
   if (kernel->run == run_anchored)
-    delete static_cast<Anchored*>(kernel->self);
+    delete static_cast<AnchoredKernel*>(kernel->self);
   else
     delete static_cast<Fused*>(kernel->self);
 }
 
 tn_status* pack(void*, const tn_kernel* kernel, const tn_view* const* views) {
   return sdk::guard([&] {
-    if (kernel->run == run_anchored) static_cast<Anchored*>(kernel->self)->pack(views);
+    if (kernel->run == run_anchored) static_cast<AnchoredKernel*>(kernel->self)->pack(views);
   });
 }
 

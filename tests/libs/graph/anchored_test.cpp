@@ -308,6 +308,135 @@ TEST_F(Anchored, ImagesThatOthersTakeInRowsAreNotCopied) {
   EXPECT_LT(error(program({x})[0], fn(wide)(std::vector{x.to(DType::F64)})[0]), 1e-5);
 }
 
+// What stands between two convolutions, with the parameters of the first; none of it changes the layout of an image.
+struct Between {
+  std::string op;  // as an explanation shows it
+  int64_t channels;
+  Tensor (*apply)(const Tensor&, const Block&);
+};
+
+Tensor grouped(const Tensor& x, const Block& b) {
+  return group_norm(x, x.shape(1) / 8, b.scale, b.shift).y;
+}
+template <int64_t Rows, int64_t Columns>
+Tensor resized(const Tensor& x, const char* mode, bool align = false) {
+  return interpolate(x, {Rows, Columns}, mode, align);
+}
+
+std::vector<Between> norms() {
+  return {{"batch_norm+relu", 32, [](const auto& x, const auto& b) { return relu(b.norm(x)); }},
+          {"batch_norm+silu", 17, [](const auto& x, const auto& b) { return silu(b.norm(x)); }},
+          {"batch_norm", 45,
+           [](const auto& x, const auto& b) {
+             return batch_norm(x, {}, {}, b.mean, b.var, false, 1e-5).y;
+           }},
+          {"group_norm+silu", 64, [](const auto& x, const auto& b) { return silu(grouped(x, b)); }},
+          {"group_norm+relu", 24,
+           [](const auto& x, const auto& b) { return relu(grouped(x + 30.0, b)); }},
+          {"group_norm", 19, [](const auto& x, const auto&) { return group_norm(x, 1).y; }},
+          {"concat", 32,
+           [](const auto& x, const auto& b) {
+             return concat({x, b.norm(x)}, 1);
+           }},
+          {"concat", 24, [](const auto& x, const auto& b) {
+             return concat({x, b.norm(x), x}, 3);
+           }}};
+}
+
+std::vector<Between> resamplings() {
+  return {
+      {"avg_pool", 32,
+       [](const auto& x, const auto&) {
+         return avg_pool(x, {2, 2});
+       }},
+      {"avg_pool", 33,
+       [](const auto& x, const auto&) {
+         return avg_pool(x, {3, 2}, OptionalInts({2, 1}), {1, 0}, true, false);
+       }},
+      {"avg_pool", 16,
+       [](const auto& x, const auto&) {
+         return avg_pool(x, {3, 3}, OptionalInts({1, 2}), {1, 1});
+       }},
+      {"adaptive_avg_pool", 40,
+       [](const auto& x, const auto&) {
+         return adaptive_avg_pool(x, {5, 7});
+       }},
+      {"interpolate", 32,
+       [](const auto& x, const auto&) { return resized<34, 38>(x, "bilinear"); }},
+      {"interpolate", 21,
+       [](const auto& x, const auto&) { return resized<9, 40>(x, "bilinear", true); }},
+      {"interpolate", 32, [](const auto& x, const auto&) { return resized<41, 19>(x, "nearest"); }},
+      {"interpolate", 16, [](const auto& x, const auto&) { return resized<25, 25>(x, "bicubic"); }},
+      {"concat", 9, [](const auto& x, const auto&) {
+         return concat(
+             {avg_pool(x, {2, 2}, OptionalInts({1, 1})), avg_pool(x, {4, 2}, OptionalInts({2, 1}))},
+             2);
+       }}};
+}
+
+void keeps_channels_last(const Between& between, int64_t batch) {
+  const Block first({batch, 16, between.channels, 1, 17, 19, 3, 1, 1});
+  const Tensor x = first.input();
+  const int64_t channels = between.apply(first.conv(x), first).shape(1);
+  const Block last({batch, channels, 24, 1, 0, 0, 3, 1, 1});
+  const auto fn = [&](const Block& a, const Block& b) {
+    return [&](In in) { return std::vector{b.conv(between.apply(relu(a.conv(in[0])), a))}; };
+  };
+  const graph::Program program = graph::trace({x}, fn(first, last));
+  const std::string text = program.explain();
+  EXPECT_FALSE(stands_alone(program, "clone")) << text;
+  if (between.op != "concat") {
+    EXPECT_NE(text.find(" = " + between.op + "("), text.npos) << text;
+  }
+  const Block wide = first.in(DType::F64), wide_last = last.in(DType::F64);
+  const Tensor wanted = fn(wide, wide_last)(std::vector{x.to(DType::F64)})[0];
+  EXPECT_LT(error(program({x})[0], wanted), 2e-5) << between.op << ' ' << between.channels;
+}
+
+TEST_F(Anchored, NodesBetweenConvolutionsKeepChannelsLast) {
+  const int before = num_threads();
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    for (const auto& all : {norms(), resamplings()})
+      for (const Between& between : all)
+        for (const int64_t batch : {1, 3}) keeps_channels_last(between, batch);
+  }
+  set_num_threads(before);
+}
+
+// An image that also leaves the graph lies in rows; so do those that such nodes make of it.
+TEST_F(Anchored, NodesOfImagesInRowsStayNodes) {
+  const Block block(kGeometries[1]), wide = block.in(DType::F64);
+  const Tensor x = block.input();
+  const auto fn = [](const Block& b) {
+    return [&b](In in) {
+      const Tensor y = relu(b.norm(in[0]));
+      return std::vector{b.conv(y), y, concat({in[0], b.conv(in[0])}, 1)};
+    };
+  };
+  const graph::Program program = graph::trace({x}, fn(block));
+  EXPECT_TRUE(stands_alone(program, "batch_norm")) << program.explain();
+  const auto found = program({x}), wanted = fn(wide)(std::vector{x.to(DType::F64)});
+  for (size_t k = 0; k < found.size(); ++k) EXPECT_LT(error(found[k], wanted[k]), 1e-5) << k;
+}
+
+// Parameters of a norm that no convolution takes up may change, too.
+TEST_F(Anchored, ChangedNormsAreLaidOutAgain) {
+  const Block block(kGeometries[1]);
+  Block norm({1, 64, 64, 1, 1, 1, 1, 1, 0});
+  const Tensor x = block.input();
+  const auto fn = [&](In in) {
+    const Tensor y = block.conv(in[0]);
+    return std::vector{block.conv(relu(norm.norm(tanh(y))))};
+  };
+  const graph::Program program = graph::trace({x}, fn);
+  EXPECT_TRUE(holds(program, " = batch_norm+relu(")) << program.explain();
+  for (Tensor* one : {&norm.scale, &norm.shift, &norm.mean, &norm.var}) {
+    one->copy_(*one * 1.5 + 0.25);
+    EXPECT_LT(error(program({x})[0], fn(In(&x, 1))[0].to(DType::F64)), 1e-5);
+  }
+}
+
 // Channels-last layout between other nodes, with the bits of eager calls.
 TEST_F(Anchored, PoolingsOfBytes) {
   for (const DType dtype : {DType::U8, DType::I8}) {
