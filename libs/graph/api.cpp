@@ -33,6 +33,7 @@ struct tn_trace {
     for (Tensor& leaf : marked) leaf.zero_grad();
     marked.clear();
   }
+  bool is_step() const { return kind == Kind::Step || kind == Kind::SizedStep; }
   Kind kind;
   std::optional<graph::Tracer> tracer;
   // For a step: its first pass.
@@ -139,7 +140,7 @@ tn_status* tn_trace_number(tn_trace* trace, tn_str name, double value, uint32_t 
 tn_status* tn_trace_again(tn_trace* trace, tn_tensor* const* results, uint32_t nresults) {
   return guarded([&] {
     require(trace, "trace");
-    if (trace->kind != tn_trace::Kind::Step || trace->first)
+    if (!trace->is_step() || trace->first)
       throw Error(TN_FAILED_PRECONDITION,
                   "[graph] only a step is traced again, and once: tn_trace_begin_step");
     trace->first = trace->tracer->finish(shared(results, nresults, "a result"));
@@ -196,7 +197,7 @@ tn_status* tn_trace_begin_sizes(const tn_trace_dim* dims, uint32_t ndims, tn_tra
 tn_status* tn_trace_begin_step_sizes(const tn_trace_dim* dims, uint32_t ndims, tn_trace** out) {
   return guarded([&] {
     require(out, "out");
-    *out = begin_sizes(tn_trace::Kind::Step, dims, ndims);
+    *out = begin_sizes(tn_trace::Kind::SizedStep, dims, ndims);
   });
 }
 
@@ -245,7 +246,7 @@ tn_status* tn_trace_next(tn_trace* trace, tn_tensor* const* results, uint32_t nr
                          uint32_t* more) {
   return guarded([&] {
     require_sizes(trace, more);
-    const bool step = trace->kind == tn_trace::Kind::Step;
+    const bool step = trace->is_step();
     if (step && !trace->first)
       throw Error(TN_FAILED_PRECONDITION,
                   "[graph] a step is traced twice at each size: tn_trace_again before "

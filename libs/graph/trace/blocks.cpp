@@ -120,11 +120,16 @@ std::vector<uint32_t> share_captures(const Graph& around, std::vector<Block>& bl
 thread_local Tracer* Tracer::current_ = nullptr;
 
 std::vector<Tensor> Tracer::begin_block(std::span<const Tensor> like) {
-  if (kind_ == Kind::Step)
+  if (is_step())
     throw Error(TN_UNIMPLEMENTED,
                 "[graph] cond, loop and scan are not recorded in a training step: gradients go "
                 "through them in eager mode alone");
-  Open open{recorder_.graph().nodes.size(), recorder_.graph().buffers.size(), blocks_.size(), {}};
+  for (const void* memory : host_calls_.stale()) trace_pending(memory);
+  Open open{recorder_.graph().nodes.size(),
+            recorder_.graph().buffers.size(),
+            blocks_.size(),
+            {},
+            host_calls_.mark()};
   std::vector<Tensor> inputs;
   for (const Tensor& one : like) {
     inputs.push_back(recorder_.add(Role::Temporary, one.dtype(), one.shape(),
@@ -148,6 +153,7 @@ void Tracer::end_block(std::span<const Tensor> results) {
     drop_block();
     throw;
   }
+  host_calls_.back_to(std::move(open_.back().host_calls));
   open_.pop_back();
   forget_twins(buffers);
 }
@@ -166,8 +172,9 @@ void Tracer::refuse_block(const std::string& why) {
 
 void Tracer::forget_open() {
   if (open_.empty()) throw Error(TN_FAILED_PRECONDITION, "[graph] no block is open");
-  const Open open = std::move(open_.back());
+  Open open = std::move(open_.back());
   open_.pop_back();
+  host_calls_.back_to(std::move(open.host_calls));
   recorder_.settle_constants();
   recorder_.cut(open.nodes);
   blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(open.blocks), blocks_.end());

@@ -82,7 +82,7 @@ class Fitter {
   }
 
   // Outside tensors must be the same, or hold the same elements.
-  void buffers() const {
+  void buffers() {
     std::vector<uint32_t> touched;
     for (const Node& node : a_.nodes) {
       reads(node, touched);
@@ -91,21 +91,32 @@ class Fitter {
     for (const View& result : a_.results) touched.push_back(result.buffer);
     std::ranges::sort(touched);
     touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-    for (const uint32_t b : touched) held(a_.buffers[b], b_.buffers[b]);
+    for (const uint32_t b : touched) held(b);
   }
-  static void held(const Buffer& a, const Buffer& b) {
+  void held(uint32_t index) {
+    const Buffer &a = a_.buffers[index], &b = b_.buffers[index];
     if (a.role != b.role || a.dtype != b.dtype || a.size != b.size)
       refuse("traced twice, the function used other tensors from outside");
     if (!is_held(a.role)) return;
     if (is_same_memory(a.constant, b.constant)) return;
-    if (a.role == Role::State)
-      refuse(
-          "a tensor that the function makes from numbers of the host is written to: clone() it "
-          "first");
     if (!same_tensor(a.constant, b.constant))
       refuse(
           "a tensor that the function makes from numbers of the host holds others when it is "
           "traced again, and would be baked in: make it an argument");
+    if (a.role == Role::State) begin_with_copy(index);
+  }
+  // The function makes the tensor from numbers of the host each time, and then writes into it.
+  void begin_with_copy(uint32_t index) {
+    static const tn_op* const clone = tn_op_find(detail::to_str("clone"));
+    Buffer made = a_.buffers[index];
+    made.role = Role::Constant;
+    const auto from = static_cast<uint32_t>(a_.buffers.size());
+    const View source{from, made.dtype, 0, {made.size}, {1}},
+        copy{index, made.dtype, 0, {made.size}, {1}};
+    a_.buffers[index].role = Role::Temporary;
+    a_.buffers[index].constant = {};
+    a_.buffers.push_back(std::move(made));
+    a_.nodes.insert(a_.nodes.begin(), Node{clone, {source}, {copy}});
   }
 
   Graph& a_;

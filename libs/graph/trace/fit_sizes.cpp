@@ -72,30 +72,57 @@ std::string sizes_text(const std::vector<Dim>& dims, std::span<const int64_t> si
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-// Values computed only from outside tensors that are equal at all sizes, so that runs need not compute them.
-Known constants_of(const std::vector<Probe>& probes) {
-  Known found;
+bool is_constant(const Node& node, const Constants& constants) {
+  return !node.results.empty() && std::ranges::all_of(node.results, [&](const View& view) {
+    return constants.contains(view.buffer);
+  });
+}
+
+// Keeps the buffers that hold their value whenever a node reads them that is not itself replaced by a constant.
+void keep_final(const Traced& traced, Constants& constants) {
+  const auto& nodes = traced.graph.nodes;
+  std::unordered_map<uint32_t, size_t> last;  // the last node that writes to a buffer
   std::unordered_map<uint32_t, int> writers;
-  std::vector<uint32_t> written;
-  for (const Node& node : probes[0].traced.graph.nodes) writes(node, written);
-  for (const uint32_t buffer : written) ++writers[buffer];
-  for (const auto& [buffer, value] : probes[0].traced.known) {
-    if (writers[buffer] != 1) continue;  // another node writes to it later
-    const auto same_there = [&, b = buffer, &mine = value](const Probe& probe) {
-      const auto there = probe.traced.known.find(b);
-      return there != probe.traced.known.end() && same_tensor(mine, there->second);
-    };
-    if (std::ranges::all_of(probes, same_there)) found.emplace(buffer, value);
+  std::vector<uint32_t> touched;
+  for (size_t i = 0; i < nodes.size(); ++i, touched.clear()) {
+    writes(nodes[i], touched);
+    for (const uint32_t b : touched) {
+      last[b] = i;
+      const bool result = std::ranges::count(nodes[i].results, b, &View::buffer) != 0;
+      if (!result || i >= traced.known_after(b)) constants.erase(b);
+      ++writers[b];
+    }
   }
+  for (size_t before = 0; before != constants.size();) {
+    before = constants.size();
+    for (size_t i = 0; i < nodes.size(); ++i, touched.clear()) {
+      if (is_constant(nodes[i], constants)) continue;
+      reads(nodes[i], touched);
+      for (const uint32_t b : touched)
+        if (writers[b] > 1 && i < last[b]) constants.erase(b);
+      touched.clear();
+      writes(nodes[i], touched);  // what writes to other buffers as well stays
+      for (const uint32_t b : touched) constants.erase(b);
+    }
+  }
+}
+
+// Values computed only from outside tensors that are equal at all sizes, so that runs need not compute them.
+Constants constants_of(const std::vector<Probe>& probes) {
+  Constants found;
+  for (const auto& [buffer, value] : probes[0].traced.known) {
+    const auto same_there = [&, b = buffer, &mine = value.elements](const Probe& probe) {
+      const auto there = probe.traced.known.find(b);
+      return there != probe.traced.known.end() && same_tensor(mine, there->second.elements);
+    };
+    if (std::ranges::all_of(probes, same_there)) found.emplace(buffer, value.elements);
+  }
+  keep_final(probes[0].traced, found);
   return found;
 }
 
-void fold(Graph& graph, const Known& constants) {
-  std::erase_if(graph.nodes, [&](const Node& node) {
-    return !node.results.empty() && std::ranges::all_of(node.results, [&](const View& view) {
-      return constants.contains(view.buffer);
-    });
-  });
+void fold(Graph& graph, const Constants& constants) {
+  std::erase_if(graph.nodes, [&](const Node& node) { return is_constant(node, constants); });
   for (const auto& [b, value] : constants) {
     if (b >= graph.buffers.size() || graph.buffers[b].role != Role::Temporary) continue;
     graph.buffers[b].role = Role::Constant;
@@ -236,11 +263,11 @@ bool SizeFit::is_as_fitted(const Traced& traced) const {
   bool known = true;
   for (const auto& [buffer, value] : constants_) {
     const auto there = traced.known.find(buffer);
-    known = known && there != traced.known.end() && same_tensor(value, there->second);
+    known = known && there != traced.known.end() && same_tensor(value, there->second.elements);
   }
   Graph graph = traced.graph;
   if (!lift(graph, lifted_)) return false;
-  fold(graph, known ? constants_ : Known());
+  fold(graph, known ? constants_ : Constants());
   try {
     const Graph expected = concrete(fitted_, next_);
     const bool smallest = checked_.size == dims_[checked_.dim].multiple;

@@ -13,6 +13,9 @@ struct Probe {
   Traced traced;
 };
 
+// Values of buffers, by number, that are the same at all sizes.
+using Constants = std::unordered_map<uint32_t, Tensor>;
+
 // Chooses the sizes to trace at and finds how the graph's numbers depend on them. Each number that differs between traces is fitted by a
 // sum of products of dims, or by such a sum rounded down or limited. Traces that the fit did not use must agree with it.
 class SizeFit {
@@ -60,7 +63,7 @@ class SizeFit {
   std::vector<Declared> declared_;
   std::vector<int64_t> example_;
   std::vector<Probe> probes_;
-  Known constants_;
+  Constants constants_;
   std::vector<uint32_t> lifted_;  // buffers of tensors from outside that follow the sizes
   // A check of the formulas: one dim is traced at this size, the others at their usual ones. Where it does not hold, more checks find the
   // size at which the dim has to begin.

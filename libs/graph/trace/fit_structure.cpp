@@ -112,6 +112,16 @@ bool alike_bodies(const Node& a, const Node& b) {
   return true;
 }
 
+// The first node that reads the buffer: "add (model.py:12): ".
+std::string reader_text(const Graph& graph, uint32_t buffer) {
+  std::vector<uint32_t> read;
+  for (const Node& node : graph.nodes) {
+    reads(node, read);
+    if (std::ranges::find(read, buffer) != read.end()) return described(node) + ": ";
+  }
+  return {};
+}
+
 }  // namespace
 
 void check_structure(const Graph& a, const Graph& b, const std::string& when) {
@@ -139,13 +149,13 @@ void check_structure(const Graph& a, const Graph& b, const std::string& when) {
 }
 
 void check_held(const Graph& a, const Graph& b) {
-  for (size_t i = 0; i < a.buffers.size(); ++i)
+  for (uint32_t i = 0; i < a.buffers.size(); ++i)
     if (is_held(a.buffers[i].role) && !same_tensor(a.buffers[i].constant, b.buffers[i].constant))
       refuse(fmt::format(
-          "a tensor that the function makes from numbers of the host{} holds others at other "
+          "{}a tensor that the function makes from numbers of the host{} holds others at other "
           "sizes, and would be baked in: make it an argument, or compute it with ops (full, "
           "arange)",
-          a.buffers[i].name.empty() ? "" : ", " + a.buffers[i].name + ","));
+          reader_text(a, i), a.buffers[i].name.empty() ? "" : ", " + a.buffers[i].name + ","));
   for (size_t i = 0; i < a.nodes.size(); ++i)
     for (size_t k = 0; a.nodes[i].control != nullptr && k < a.nodes[i].control->bodies.size(); ++k)
       check_held(a.nodes[i].control->bodies[k], b.nodes[i].control->bodies[k]);

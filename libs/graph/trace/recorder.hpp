@@ -35,6 +35,11 @@ class Recorder {
   const Graph& graph() const { return graph_; }
   // Marks a buffer that nodes write to.
   void make_state(uint32_t buffer) { graph_.buffers[buffer].role = Role::State; }
+  // The constant keeps its elements, whatever is written into the tensor that it was.
+  void copy_constant(uint32_t buffer) {
+    Tensor& held = graph_.buffers[buffer].constant;
+    held = held.clone();
+  }
   // The nodes from there on came from calling `node` with numbers in place of its symbols; puts the symbols back. If it was decomposed, or
   // its kernel keeps a plan, the node stays a call.
   void keep_symbols(const Node& node, size_t from);

@@ -51,8 +51,7 @@ bool goes_forward(const Tensor& tensor) {
 }  // namespace
 
 Tracer::Tracer(Kind kind)
-    : kind_(kind),
-      modes_(kind == Kind::Step ? TN_MODE_GRAD : 0, kind == Kind::Step ? 0 : TN_MODE_GRAD) {
+    : kind_(kind), modes_(is_step() ? TN_MODE_GRAD : 0, is_step() ? 0 : TN_MODE_GRAD) {
   layer_.struct_size = sizeof layer_;
   layer_.ctx = this;
   layer_.call = [](void* self, const tn_op* op, const tn_value* args, uint32_t nargs,
@@ -100,9 +99,14 @@ void Tracer::number(std::string name, double value, bool counts) {
 // A constant that was drawn or filled may be written to later, or must differ from run to run.
 bool Tracer::concerns(const tn_op& op, std::span<const tn_value> args) const {
   if (any_tensor(args, is_traced)) return true;
-  if (any_tensor(args, [](const tn_tensor* tensor) { return tensor != nullptr; }))
-    return kind_ == Kind::Step;
   const auto& known = parameters(op);
+  if (any_tensor(args, [](const tn_tensor* tensor) { return tensor != nullptr; })) {
+    for (size_t i = 0; i < args.size(); ++i)  // a copy to traced tensors
+      if (known[i].device && args[i].tag == TN_VALUE_DEVICE &&
+          args[i].as.device == Recorder::device().get())
+        return true;
+    return is_step();
+  }
   return name_of(op) == "full" || std::ranges::any_of(known, &Parameter::generator);
 }
 
@@ -134,15 +138,15 @@ Tensor Tracer::twin(const Tensor& tensor) {
   differentiable_ |= tensor.requires_grad();
   const auto found = twins_.find(tensor.get());
   if (found != twins_.end()) return found->second.traced;
-  if (Tensor again = traced_again(tensor); again.defined()) {
-    twins_.emplace(tensor.get(), Twin{tensor, again});
-    return again;
-  }
-  const bool leaf = kind_ == Kind::Step && tensor.requires_grad();
+  if (Tensor again = traced_again(tensor); again.defined()) return again;
+  const bool leaf = is_step() && tensor.requires_grad();
   if (leaf && !tensor.is_leaf())
     throw Error(TN_FAILED_PRECONDITION,
                 "[graph] a tensor from outside, made by " + std::string(tensor.grad_fn_name()) +
                     ", has a history of its own: compute it inside the step, or detach() it");
+  if (const Tensor widest = host_calls_.widest(memory_of(tensor.get()));
+      kind_ == Kind::Sized && widest.defined() && widest.dtype() == tensor.dtype())
+    flat_of(widest);
   const Flat& flat = flat_of(tensor);
   const View view = view_of(tensor);
   const auto from = reinterpret_cast<uintptr_t>(tn_tensor_view(tensor.get())->data);
@@ -198,34 +202,42 @@ tn_status* Tracer::call(const tn_op& op, std::span<const tn_value> args, tn_tens
     const auto& known = parameters(op);
     for (size_t i = 0; i < args.size(); ++i)
       if (known[i].written && args[i].tag == TN_VALUE_TENSOR) check_outside(op, args[i].as.tensor);
-    if (kind_ != Kind::Sized) return nullptr;
+    if (kind_ == Kind::Step) return nullptr;
     done = 1;
     return call_at_once(op, args, outs, nouts);
   }
   const Arguments changed = convert(op, args);
   done = 1;
   if (where_) recorder_.set_source(where_());
-  return tn_op_call(&op, changed.values.data(), static_cast<uint32_t>(args.size()), outs, nouts);
+  tn_status* status =
+      tn_op_call(&op, changed.values.data(), static_cast<uint32_t>(args.size()), outs, nouts);
+  if (status == nullptr && name_of(op) == "full")
+    fills_[recorder_.use(Tensor::share(outs[0])).buffer] =
+        std::make_shared<const HeldArguments>(args);
+  return status;
 }
 
+// Writes of tensors of one value, which are always traced, into host tensors, as in `x[0] = 1`, are computed at once.
 tn_status* Tracer::call_into(const tn_op& op, std::span<const tn_value> args,
                              tn_tensor* const* outs, uint32_t nouts, uint32_t& done) {
-  const bool step = kind_ == Kind::Step;
-  std::vector<Tensor> targets;
-  for (uint32_t k = 0; k < nouts; ++k) {
-    if (is_traced(outs[k]) || step) continue;
-    if (any_tensor(args, is_traced))
+  if (!is_step() && !std::any_of(outs, outs + nouts, is_traced)) {
+    const auto changed = on_host(args);
+    if (!changed)
       refuse(op,
              "it writes what is traced into a tensor from outside the function: return it instead");
-    if (is_weight(Tensor::share(outs[k])))
-      refuse(op, "it writes into a tensor that is a weight of the graph already");
-    check_outside(op, outs[k]);
+    for (uint32_t k = 0; k < nouts; ++k) {
+      if (host_calls_.made(memory_of(outs[k]))) keep_as_read(memory_of(outs[k]));
+      if (is_weight(Tensor::share(outs[k])))
+        refuse(op, "it writes into a tensor that is a weight of the graph already");
+      check_outside(op, outs[k]);
+    }
+    done = 1;
+    return call_at_once_into(op, changed->values, outs, nouts);
   }
-  if (!step && !std::any_of(outs, outs + nouts, is_traced)) {
-    for (uint32_t k = 0; k < nouts; ++k) forget_origins(outs[k]);
-    return nullptr;
-  }
+  if (!is_step() && !std::all_of(outs, outs + nouts, is_traced))
+    refuse(op, "it writes both into traced tensors and into others");
   const Arguments changed = convert(op, args);
+  std::vector<Tensor> targets;
   for (uint32_t k = 0; k < nouts; ++k)
     targets.push_back(is_traced(outs[k]) ? Tensor::share(outs[k]) : twin(Tensor::share(outs[k])));
   done = 1;
@@ -235,7 +247,7 @@ tn_status* Tracer::call_into(const tn_op& op, std::span<const tn_value> args,
 }
 
 void Tracer::check_outside(const tn_op& op, const tn_tensor* written) const {
-  if (kind_ == Kind::Step || written == nullptr || is_traced(written)) return;
+  if (is_step() || written == nullptr || is_traced(written)) return;
   const Reach reach = reach_of(*tn_tensor_view(written));
   const auto named =
       std::ranges::find_if(named_, [&](const auto& one) { return one.first.meets(reach); });
@@ -247,51 +259,144 @@ void Tracer::check_outside(const tn_op& op, const tn_tensor* written) const {
 tn_status* Tracer::call_at_once(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs,
                                 uint32_t nouts) {
   tn_status* status = tn_op_call(&op, args.data(), static_cast<uint32_t>(args.size()), outs, nouts);
-  if (status != nullptr) return status;
+  if (status == nullptr) computed(op, args, outs, nouts, false);
+  return status;
+}
+
+tn_status* Tracer::call_at_once_into(const tn_op& op, std::span<const tn_value> args,
+                                     tn_tensor* const* outs, uint32_t nouts) {
+  tn_status* status =
+      tn_op_call_into(&op, args.data(), static_cast<uint32_t>(args.size()), outs, nouts);
+  if (status == nullptr) computed(op, args, outs, nouts, true);
+  return status;
+}
+
+void Tracer::computed(const tn_op& op, std::span<const tn_value> args, tn_tensor* const* outs,
+                      uint32_t nouts, bool into) {
+  if (kind_ == Kind::Step) return;
+  HostCalls::Call made{&op,
+                       std::make_shared<const HeldArguments>(args),
+                       {},
+                       into,
+                       where_ ? where_() : std::string()};
+  for (uint32_t k = 0; k < nouts; ++k) {
+    if (outs[k] == nullptr || is_traced(outs[k])) return;
+    made.results.push_back(Tensor::share(outs[k]));
+  }
+  std::vector<Tensor> written = into ? made.results : std::vector<Tensor>();
   const auto& known = parameters(op);
   for (size_t i = 0; i < args.size(); ++i)
-    if (known[i].written && args[i].tag == TN_VALUE_TENSOR) forget_origins(args[i].as.tensor);
-  const auto held = std::make_shared<const HeldArguments>(args);
-  for (uint32_t k = 0; k < nouts; ++k)
-    if (outs[k] != nullptr)
-      origins_.insert_or_assign(outs[k], Origin{Tensor::share(outs[k]), &op, held, k, nouts});
-  return nullptr;
+    if (known[i].written && args[i].tag == TN_VALUE_TENSOR && args[i].as.tensor != nullptr)
+      written.push_back(Tensor::share(args[i].as.tensor));
+  for (const Tensor& one : written)
+    if (const auto* base = host_calls_.base(memory_of(one.get())); base != nullptr)
+      known_.erase(recorder_.use(base->flat).buffer);
+  host_calls_.add(std::move(made), written);
 }
 
 Tensor Tracer::traced_again(const Tensor& tensor) {
-  const auto found = origins_.find(tensor.get());
-  if (found == origins_.end()) return {};
-  const Origin origin = found->second;
-  std::vector<tn_tensor*> outs(origin.count);
-  const auto args = origin.args->values();
-  try {
-    const Arguments changed = convert(*origin.op, args);
-    detail::check(tn_op_call(origin.op, changed.values.data(), static_cast<uint32_t>(args.size()),
-                             outs.data(), origin.count));
-  } catch (const Error&) {  // the call needs elements, so its result is a constant
-    return {};
-  }
-  std::vector<Tensor> made;
-  for (tn_tensor* out : outs) made.push_back(Tensor::adopt(out));
-  const View view = recorder_.use(made[origin.index]);
-  const Buffer& buffer = recorder_.graph().buffers[view.buffer];
-  // The elements are known if the view shows its whole buffer.
-  if (buffer.role == Role::Temporary && recorder_.graph().shows_all(view) &&
-      !known_.contains(view.buffer))
-    known_.emplace(view.buffer, tensor.detach().reshape({tensor.numel()}).contiguous());
-  return made[origin.index];
+  const void* memory = memory_of(tensor.get());
+  if (!is_sized() || !host_calls_.made(memory) || (is_step() && tensor.requires_grad())) return {};
+  if (!again_) trace_pending(memory);
+  const HostCalls::Base* base = host_calls_.base(memory);
+  if (base == nullptr) return {};
+  if (!again_ && base->written) note_known(base->host, base->flat, true);
+  return HostCalls::shown(*base, tensor);
 }
 
-// Results computed from memory that is being written would have other elements if their calls ran now.
-void Tracer::forget_origins(const tn_tensor* written) {
-  const void* memory = tn_tensor_view(written)->buffer;
-  const auto lies_there = [&](const Tensor& tensor) {
-    return tn_tensor_view(tensor.get())->buffer == memory;
-  };
-  std::erase_if(origins_, [&](const auto& one) {
-    return lies_there(one.second.result) ||
-           std::ranges::any_of(one.second.args->tensors(), lies_there);
+void Tracer::trace_pending(const void* memory) {
+  again_ = true;
+  for (const size_t i : host_calls_.pending(memory))
+    if (host_calls_.at(i).state == HostCalls::State::Pending) trace_again(i);
+  again_ = false;
+}
+
+void Tracer::trace_again(size_t call) {
+  const HostCalls::Call made = host_calls_.at(call);
+  const auto args = made.args->values();
+  std::vector<Tensor> results;
+  try {
+    const Arguments changed = convert(*made.op, args);
+    const auto nargs = static_cast<uint32_t>(args.size());
+    const auto nouts = static_cast<uint32_t>(made.results.size());
+    if (where_) recorder_.set_source(made.source);
+    if (made.into) {
+      for (const Tensor& one : made.results) results.push_back(twin(one));
+      detail::check(tn_op_call_into(made.op, changed.values.data(), nargs,
+                                    TensorList(results).handles(), nouts));
+    } else {
+      std::vector<tn_tensor*> outs(nouts);
+      detail::check(tn_op_call(made.op, changed.values.data(), nargs, outs.data(), nouts));
+      for (tn_tensor* out : outs) results.push_back(Tensor::adopt(out));
+    }
+  } catch (const Error&) {  // the call needs elements, so its results are constants
+    host_calls_.drop(call);
+    return;
+  }
+  host_calls_.traced(call, results);
+  for (const void* memory : made.makes)
+    if (const auto* base = host_calls_.base(memory); base != nullptr && !base->written)
+      note_known(base->host, base->flat, false);
+}
+
+// The elements are known if the host tensor shows all of its memory in rows.
+void Tracer::note_known(const Tensor& host, const Tensor& flat, bool copy) {
+  const View view = recorder_.use(flat);
+  const Graph& graph = recorder_.graph();
+  const Buffer& buffer = graph.buffers[view.buffer];
+  if (kind_ != Kind::Sized || !open_.empty() || !host.is_contiguous() ||
+      host.numel() != buffer.size || buffer.role != Role::Temporary)
+    return;
+  if (copy)
+    known_.insert_or_assign(view.buffer, KnownBuffer{host.detach().reshape({host.numel()}).clone(),
+                                                     graph.nodes.size()});
+  else
+    known_.emplace(view.buffer,
+                   KnownBuffer{host.detach().reshape({host.numel()}), graph.nodes.size()});
+}
+
+// A host tensor of the one value that a traced one holds. Undefined if it was not made so, or written to since.
+Tensor Tracer::filled_on_host(const Tensor& traced) {
+  const uint32_t buffer = recorder_.use(traced).buffer;
+  const auto found = fills_.find(buffer);
+  if (found == fills_.end()) return {};
+  size_t writers = 0;
+  std::vector<uint32_t> written;
+  for (const Node& node : recorder_.graph().nodes) writes(node, written);
+  writers = static_cast<size_t>(std::ranges::count(written, buffer));
+  if (writers != 1) return {};
+  static const tn_op* const op = tn_op_find(detail::to_str("full"));
+  std::vector<tn_value> args(found->second->values().begin(), found->second->values().end());
+  args[0].as.ints = traced.shape().data();
+  args[0].count = static_cast<uint32_t>(traced.shape().size());
+  tn_tensor* made = nullptr;
+  detail::check(call_at_once(*op, args, &made, 1));
+  return Tensor::adopt(made);
+}
+
+std::optional<Tracer::Arguments> Tracer::on_host(std::span<const tn_value> args) {
+  Arguments changed;
+  changed.values.assign(args.begin(), args.end());
+  for (tn_value& value : changed.values) {
+    if (value.tag == TN_VALUE_TENSORS && any_tensor({&value, 1}, is_traced)) return std::nullopt;
+    if (value.tag != TN_VALUE_TENSOR || !is_traced(value.as.tensor)) continue;
+    Tensor made = filled_on_host(Tensor::share(value.as.tensor));
+    if (!made.defined()) return std::nullopt;
+    changed.held.push_back(std::move(made));
+    value.as.tensor = changed.held.back().get();
+  }
+  return changed;
+}
+
+// The graph has read memory that the function made and now writes to: it keeps a copy, and reads the memory anew next time.
+void Tracer::keep_as_read(const void* memory) {
+  std::erase_if(flats_, [&](const Flat& flat) {
+    if (memory_of(flat.source.get()) != memory) return false;
+    recorder_.copy_constant(recorder_.use(flat.traced).buffer);
+    return true;
   });
+  std::erase_if(twins_,
+                [&](const auto& one) { return memory_of(one.second.original.get()) == memory; });
 }
 
 bool Tracer::is_weight(const Tensor& tensor) const {
@@ -323,8 +428,8 @@ void Tracer::check_writes() {
     for (const uint32_t b : written) {
       const Buffer& buffer = recorder_.graph().buffers[b];
       if (buffer.role == Role::Temporary || buffer.role == Role::State) continue;
-      if (buffer.role == Role::Input && kind_ == Kind::Step) continue;
-      if (kind_ != Kind::Step)
+      if (buffer.role == Role::Input && is_step()) continue;
+      if (!is_step())
         refuse_node(node, std::string("it writes into ") +
                               (buffer.role == Role::Input ? "input " : "weight ") + buffer.name +
                               ": a graph leaves what it is given as it is; clone it first");

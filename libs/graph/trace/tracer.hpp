@@ -7,17 +7,27 @@
 #include "ir/control.hpp"
 #include "ir/reach.hpp"
 #include "tenon/autograd.hpp"
-#include "trace/held_arguments.hpp"
+#include "trace/host_calls.hpp"
 #include "trace/recorder.hpp"
 
 namespace tenon::graph {
 
-// Tensors of the buffers that were computed at once.
-using Known = std::unordered_map<uint32_t, Tensor>;
+// Elements of a buffer that were computed at once, and the number of nodes after which it holds them.
+struct KnownBuffer {
+  Tensor elements;
+  size_t nodes;
+};
+using Known = std::unordered_map<uint32_t, KnownBuffer>;
 // A graph, and what is known about its temporary buffers.
 struct Traced {
   Graph graph;
   Known known;
+
+  // The number of nodes after which a buffer is known; 0 if it is not.
+  size_t known_after(uint32_t buffer) const {
+    const auto found = known.find(buffer);
+    return found == known.end() ? 0 : found->second.nodes;
+  }
 };
 
 // A body of control flow, and the outer buffers it captures.
@@ -35,6 +45,7 @@ class Tracer {
     Function,  // no gradients; calls on outside tensors alone compute as usual
     Sized,     // like Function, but also records such a call if its result meets a traced tensor
     Step,  // gradients are recorded; every tensor call is traced, and whatever is written becomes state
+    SizedStep,  // like Step, but also records calls without tensors, such as arange
   };
   explicit Tracer(Kind kind);
   ~Tracer();
@@ -97,18 +108,22 @@ class Tracer {
   struct Leaf {
     Tensor tensor, before;
   };
-  // The call that computed a tensor at once.
-  struct Origin {
-    Tensor result;  // held, so that its handle is not reused
-    const tn_op* op;
-    std::shared_ptr<const HeldArguments> args;
-    uint32_t index, count;  // the position among the call's results
-  };
+  bool is_step() const { return kind_ == Kind::Step || kind_ == Kind::SizedStep; }
+  bool is_sized() const { return kind_ == Kind::Sized || kind_ == Kind::SizedStep; }
   tn_status* call_at_once(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs,
                           uint32_t nouts);
-  // The result of that call on trace:0. Undefined if no call made it or if it cannot be traced.
+  tn_status* call_at_once_into(const tn_op& op, std::span<const tn_value> args,
+                               tn_tensor* const* outs, uint32_t nouts);
+  void computed(const tn_op& op, std::span<const tn_value> args, tn_tensor* const* outs,
+                uint32_t nouts, bool into);
+  // What stands for the result of such calls on trace:0. Undefined if no call made it or if it cannot be traced.
   Tensor traced_again(const Tensor& tensor);
-  void forget_origins(const tn_tensor* written);
+  void trace_pending(const void* memory);
+  void trace_again(size_t call);
+  void note_known(const Tensor& host, const Tensor& traced, bool copy);
+  // The arguments with host tensors of one value in place of traced ones that hold it. None if another traced tensor is among them.
+  std::optional<Arguments> on_host(std::span<const tn_value> args);
+  Tensor filled_on_host(const Tensor& traced);
   Arguments convert(const tn_op& op, std::span<const tn_value> args);
   tn_status* call(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs, uint32_t nouts,
                   uint32_t& done);
@@ -119,6 +134,7 @@ class Tracer {
   Tensor twin(const Tensor& tensor);
   const Flat& flat_of(const Tensor& tensor);
   bool is_weight(const Tensor& tensor) const;
+  void keep_as_read(const void* memory);
   // Refuses to write into a tensor that no run would write to.
   void check_outside(const tn_op& op, const tn_tensor* written) const;
   void check_writes();
@@ -131,6 +147,7 @@ class Tracer {
   struct Open {
     size_t nodes, buffers, blocks;  // counts when it began
     std::vector<View> inputs;
+    HostCalls::Mark host_calls;
   };
   static thread_local Tracer* current_;
   Tracer* outer_ = nullptr;
@@ -150,7 +167,9 @@ class Tracer {
     Tensor original, traced;  // the original is held, so that its handle is not reused
   };
   std::unordered_map<const tn_tensor*, Twin> twins_;
-  std::unordered_map<const tn_tensor*, Origin> origins_;
+  HostCalls host_calls_;
+  bool again_ = false;  // a call of these is being traced
+  std::unordered_map<uint32_t, std::shared_ptr<const HeldArguments>> fills_;  // by buffer
   Known known_;
   std::function<std::string()> where_;
   std::unordered_map<const void*, std::string> names_;  // by the first element, or by the handle

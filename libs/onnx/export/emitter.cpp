@@ -51,6 +51,7 @@ Emitter::Emitter(const tn_program* program, const Recorded& from, const Followin
       shared_(std::make_shared<Shared>()),
       graph_(&shared_->outermost) {
   shared_->following = following;
+  if (following != nullptr) shared_->by_element = following->by_element;
   note_reads();
 }
 
@@ -143,6 +144,7 @@ Names Emitter::nodes(const char* op, const Names& inputs, const Attributes& attr
   node.bytes(3, outputs[0]).bytes(4, op);
   for (const auto& [name, value] : attributes) node.message(5, attribute(name, value));
   graph_->message(1, node);
+  if (shared_->sketch) shared_->ops.append(op).append(" ");
   return outputs;
 }
 
@@ -325,7 +327,9 @@ std::string Emitter::reversed(const RecordedView& wanted) {
   }
   if (axes.empty()) return "";
   const Ints last(axes.size(), -1), beyond_first(axes.size(), INT64_MIN);
-  return node("Slice", {value(forwards), ints(last), ints(beyond_first), ints(axes), ints(last)});
+  std::string ahead = piece(forwards);
+  if (ahead.empty()) ahead = shown(held(forwards), forwards);
+  return node("Slice", {ahead, ints(last), ints(beyond_first), ints(axes), ints(last)});
 }
 
 // The place in its buffer of each element of a view, computed from its sizes.
@@ -356,6 +360,18 @@ std::string Emitter::value(const RecordedView& view, bool broadcast) {
   std::string name = piece(once);
   if (!name.empty()) return repeats && !broadcast ? node("Expand", {name, ints(view.shape)}) : name;
   Held& from = held(once);
+  const size_t order = shared_->views++, before = shared_->ops.size();
+  name = shared_->by_element.contains(order) ? gathered(from, once) : shown(from, once);
+  if (shared_->sketch) {
+    shared_->sketch->views.resize(std::max(shared_->sketch->views.size(), order + 1));
+    shared_->sketch->views[order] = shared_->ops.substr(before);
+  }
+  return repeats && !broadcast ? node("Expand", {name, ints(view.shape)}) : name;
+}
+
+// A view without repetition.
+std::string Emitter::shown(Held& from, const RecordedView& once) {
+  std::string name;
   if (once.shape == from.view.shape && once.strides == from.view.strides &&
       once.offset == from.view.offset)
     name = from.name;
@@ -368,8 +384,7 @@ std::string Emitter::value(const RecordedView& view, bool broadcast) {
     name = part(from, once);
   if (name.empty()) name = stepped(from, once);
   if (name.empty()) name = reversed(once);
-  if (name.empty()) name = gathered(from, once);
-  return repeats && !broadcast ? node("Expand", {name, ints(view.shape)}) : name;
+  return name.empty() ? gathered(from, once) : name;
 }
 
 std::string Emitter::operand(const RecordedCall& call, const std::string& name, DType dtype,

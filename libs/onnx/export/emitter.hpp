@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <variant>
 
 #include "export/sizes.hpp"
@@ -25,11 +26,15 @@ struct Port {
 struct Sketch {
   std::vector<std::pair<std::string, Tensor>> constants;
   std::vector<std::pair<std::string, std::string>> calls;
+  std::vector<std::string> views = {};  // the ops that made each view that was asked for
 };
+// Views, by the order in which they are asked for, that are other nodes at other sizes, and so have to be gathered element by element.
+using ByElement = std::set<size_t>;
 
 // By the number of a constant that depends on sizes: the formulas of its elements.
 struct Following {
   const Sizes* sizes = nullptr;
+  ByElement by_element = {};
   std::map<size_t, std::vector<Follows>> constants = {};
 };
 
@@ -88,7 +93,7 @@ class Emitter {
   std::string model(const std::vector<Port>& inputs, const std::vector<Port>& results,
                     int64_t opset);
   // The parts of the model, to compare with the model for other sizes.
-  Sketch sketch();
+  Sketch sketch(const ByElement& by_element);
 
  private:
   struct Held {
@@ -108,6 +113,7 @@ class Emitter {
   std::string part(Held& from, const RecordedView& wanted);
   std::string stepped(const Held& from, const RecordedView& wanted);
   std::string reversed(const RecordedView& wanted);
+  std::string shown(Held& from, const RecordedView& wanted);
   std::string gathered(Held& from, const RecordedView& wanted);
   std::string places(const RecordedView& view);
   void write(const RecordedView& part, const std::string& name);

@@ -29,7 +29,8 @@ Writer Emitter::inner_port(const std::string& name, DType dtype,
       {name, dtype, std::vector<std::variant<int64_t, std::string>>(shape.size(), std::string())});
 }
 
-Sketch Emitter::sketch() {
+Sketch Emitter::sketch(const ByElement& by_element) {
+  shared_->by_element = by_element;
   shared_->sketch.emplace();
   Names inputs;
   for (size_t i = 0; i < from_.inputs.size(); ++i) inputs.push_back(fresh("input"));
@@ -103,6 +104,14 @@ bool same(const Tensor& x, const Tensor& y) {
   x.to_host(one.data(), one.size());
   y.to_host(other.data(), other.size());
   return one == other;
+}
+
+ByElement views_that_differ(const std::vector<Sketch>& sketches) {
+  ByElement found;
+  for (const Sketch& one : sketches)
+    for (size_t i = 0; i < std::min(one.views.size(), sketches[0].views.size()); ++i)
+      if (one.views[i] != sketches[0].views[i]) found.insert(i);
+  return found;
 }
 
 Following following_of(const std::vector<Sketch>& sketches, const Sizes& sizes) {
@@ -185,8 +194,17 @@ std::string exported(const tn_program* program, const Names& inputs, const Names
   std::vector<Recorded> recordings;
   for (const Json& one : descriptions) recordings.push_back(recorded(one));
   std::vector<Sketch> sketches;
-  for (const Recorded& one : recordings) sketches.push_back(Emitter(program, one).sketch());
-  const Following following = following_of(sketches, sizes);
+  ByElement by_element;
+  const auto sketch = [&] {
+    sketches.clear();
+    for (const Recorded& one : recordings)
+      sketches.push_back(Emitter(program, one).sketch(by_element));
+  };
+  sketch();
+  by_element = views_that_differ(sketches);
+  if (!by_element.empty()) sketch();
+  Following following = following_of(sketches, sizes);
+  following.by_element = std::move(by_element);
   const Recorded& from = recordings[0];
   std::vector<Port> takes = inputs_of(from, inputs), gives = results_of(from, results);
   for (size_t i = 0; i < takes.size(); ++i)

@@ -1,8 +1,6 @@
 // State that the emitters of a graph and of its inner graphs share.
 #pragma once
 
-#include <set>
-
 #include "export/emitter.hpp"
 
 namespace tenon::onnx {
@@ -22,6 +20,9 @@ struct Emitter::Shared {
   // For varying sizes: notes about constants (or which of them depend on sizes), and the sizes computed so far.
   std::optional<Sketch> sketch;
   const Following* following = nullptr;
+  std::string ops;   // of a sketch
+  size_t views = 0;  // that were asked for so far
+  ByElement by_element;
   size_t unnamed = 0;           // number of unnamed constants so far
   bool computes_sizes = false;  // constants inside formulas do not count
   Names inputs;

@@ -7,9 +7,10 @@
 namespace tenon::onnx {
 namespace {
 
-// Sizes that few layers have, so that a probe is not mistaken for another dimension.
-constexpr std::array<int64_t, 16> kUnusual = {101, 103, 107, 109, 113, 127, 131, 137,
-                                              139, 149, 151, 157, 163, 167, 173, 179};
+// Sizes that few layers have, so that a probe is not mistaken for another dimension. Each eight in a row, or at odd paces, have every
+// rest by 8, so that halves rounded down differ from halves rounded up.
+constexpr std::array<int64_t, 16> kUnusual = {101, 106, 111, 108, 113, 126, 107, 136,
+                                              109, 114, 127, 124, 137, 118, 131, 152};
 constexpr size_t kProbes = 8;
 
 int64_t floor_divide(int64_t a, int64_t b) {

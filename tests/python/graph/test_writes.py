@@ -78,7 +78,7 @@ class TestOutsideTensors:
                 total += x.sum(0)
                 return total
             return fn, []
-        both(build, [lambda fn, _: fn(rows())] * 4, compiled=False)
+        both(build, [lambda fn, _: fn(rows())] * 4)
 
     def test_gradients_that_are_left_behind(self):
         def build():

@@ -245,3 +245,21 @@ def test_ops_whose_nodes_would_differ_are_named(op, tmp_path):
     with pytest.raises(tenon.Error, match=f'op {op}: its nodes would follow a size that varies'):
         tenon.onnx.export(REFUSED[op], [made(1, 2, 8, 8)], tmp_path / 'm.onnx', dynamic={0: {2: 'h', 3: 'w'}})
     assert not (tmp_path / 'm.onnx').exists()
+
+
+def halves(x):
+    length = x.shape[1]
+    row, total = tenon.arange(length), tenon.zeros(length)
+    row[:length // 2] = row[length - length // 2:] * 2
+    total[1::2] += tenon.arange(length)[1::2]
+    total[::2] = total[::2] - 3
+    mask = tenon.zeros((length, length))
+    mask[0::2, 1::3] = 1.
+    mask[length // 2:, :] = 2.
+    return x + (row + total)[:, None], x @ x.mT + mask
+
+
+def test_parts_that_are_rounded_up_and_down(tmp_path):
+    """Halves of even and of odd sizes: other slices, and other nodes for the same views."""
+    shapes = [[(batch, length, 6)] for batch, length in ((2, 9), (1, 2), (3, 3), (1, 8), (2, 50), (1, 77), (2, 128))]
+    check(halves, shapes, {0: {0: 'batch', 1: 'length'}}, tmp_path / 'm.onnx')
