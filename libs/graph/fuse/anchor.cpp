@@ -195,7 +195,9 @@ class Anchors {
 
 bool anchor(Graph& graph, const Device& device, std::vector<std::string>& refused) {
   const tn_graph* backend = backend_of(device);
-  return backend != nullptr && Anchors(graph, *backend, device, refused).run();
+  if (backend == nullptr) return false;
+  const bool restored = restore_ops(graph, device);
+  return Anchors(graph, *backend, device, refused).run() || restored;
 }
 
 }  // namespace tenon::graph

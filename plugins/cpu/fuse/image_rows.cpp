@@ -35,13 +35,13 @@ ImageRows::ImageRows(const tn_graph_expression& expression, ImageRowsRecipe reci
 }
 
 void ImageRows::pack(const tn_view* const* views) {
+  if (recipe_.kind != ImageRowsRecipe::Kind::kBatchNorm) return;
   const auto copy = [&](uint32_t operand, std::vector<float>& to) {
     if (operand != 0) std::copy_n(data_of<const float>(*views[operand]), to.size(), to.begin());
   };
+  copy(recipe_.mean, mean_);
   copy(recipe_.weight, scale_);
   copy(recipe_.bias, shift_);
-  if (recipe_.kind != ImageRowsRecipe::Kind::kBatchNorm) return;
-  copy(recipe_.mean, mean_);
   if (recipe_.weight == 0) std::fill(scale_.begin(), scale_.end(), 1.0F);
   const float* const var = data_of<const float>(*views[recipe_.var]);
   for (size_t c = 0; c < scale_.size(); ++c)
@@ -49,13 +49,17 @@ void ImageRows::pack(const tn_view* const* views) {
 }
 
 void ImageRows::run(const tn_call& call) const {
-  const auto* x = data_of<const float>(*call.args[recipe_.x - 1].as.view);
-  auto* y = data_of<float>(*call.outs[0]);
+  // Arguments are the operands behind the output.
+  const auto given = [&](uint32_t operand) {
+    return operand == 0 ? nullptr : data_of<const float>(*call.args[operand - 1].as.view);
+  };
+  const float* const x = given(recipe_.x);
+  auto* const y = data_of<float>(*call.outs[0]);
   switch (recipe_.kind) {
     case ImageRowsRecipe::Kind::kBatchNorm:
       return batch_norm(x, y);
     case ImageRowsRecipe::Kind::kGroupNorm:
-      return group_norm(x, y);
+      return group_norm(x, y, given(recipe_.weight), given(recipe_.bias));
     case ImageRowsRecipe::Kind::kMix:
       return mix(x, y);
   }
@@ -72,7 +76,7 @@ void ImageRows::batch_norm(const float* x, float* y) const {
 }
 
 // Sums of pieces of a sample are added in order, so they depend neither on threads nor on other samples.
-void ImageRows::group_norm(const float* x, float* y) const {
+void ImageRows::group_norm(const float* x, float* y, const float* weight, const float* bias) const {
   constexpr int64_t kPiece = 64;  // places whose sums are f32
   const int64_t n = recipe_.channels, places = recipe_.in_plane(), groups = recipe_.groups,
                 width = n / groups, pieces = (places + kPiece - 1) / kPiece;
@@ -117,11 +121,11 @@ void ImageRows::group_norm(const float* x, float* y) const {
   each_group([&](double var, int64_t from, int64_t to) {
     const auto rstd = static_cast<float>(1 / std::sqrt(var + recipe_.eps));
     for (int64_t i = from; i < to; ++i)
-      scale[static_cast<size_t>(i)] = rstd * scale_[static_cast<size_t>(i % n)];
+      scale[static_cast<size_t>(i)] = weight == nullptr ? rstd : rstd * weight[i % n];
   });
   each_piece([&](int64_t row, int64_t rows, int64_t sample, int64_t) {
     const float* const parameters[] = {mean.data() + sample * n, scale.data() + sample * n,
-                                       shift_.data()};
+                                       bias == nullptr ? shift_.data() : bias};
     row_functions().affine(x + row * n, y + row * n, rows, n, parameters, recipe_.activation);
   });
 }

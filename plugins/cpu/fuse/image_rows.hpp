@@ -52,11 +52,11 @@ class ImageRows : public AnchoredKernel {
 
  private:
   void batch_norm(const float* x, float* y) const;
-  void group_norm(const float* x, float* y) const;
+  void group_norm(const float* x, float* y, const float* weight, const float* bias) const;
   void mix(const float* x, float* y) const;
 
   ImageRowsRecipe recipe_;
-  std::vector<float> mean_, scale_, shift_;  // by channel
+  std::vector<float> mean_, scale_, shift_;  // of a batch norm, by channel
 };
 
 // Functions for the best instruction set.

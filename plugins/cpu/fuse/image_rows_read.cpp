@@ -96,8 +96,18 @@ class Reader : AnchorReader {
     using arg = arg::group_norm;
     recipe_.kind = Kind::kGroupNorm;
     recipe_.groups = node.args[arg::groups].as.i;
-    recipe_.weight = constant(node, arg::weight), recipe_.bias = constant(node, arg::bias);
+    recipe_.weight = values(node, arg::weight), recipe_.bias = values(node, arg::bias);
     recipe_.eps = node.args[arg::eps].as.f;
+  }
+
+  // Parameters that are read in each run; 0 where there are none.
+  uint32_t values(const tn_graph_node& node, uint32_t arg) const {
+    if (node.inputs[arg] == TN_GRAPH_ATTRIBUTE) return 0;
+    const auto found = operand(node, arg);
+    const tn_view* const view = found ? expression_.views[*found] : nullptr;
+    if (view == nullptr || view->dtype != TN_DTYPE_F32 || (view->flags & TN_VIEW_CONTIGUOUS) == 0)
+      cannot("its parameters are not dense");
+    return *found;
   }
 
   void interpolate(const tn_graph_node& node) {

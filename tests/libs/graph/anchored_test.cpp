@@ -420,6 +420,56 @@ TEST_F(Anchored, NodesOfImagesInRowsStayNodes) {
   for (size_t k = 0; k < found.size(); ++k) EXPECT_LT(error(found[k], wanted[k]), 1e-5) << k;
 }
 
+// A group norm as files spell it, with one of its rows' own parameters for each group; silu likewise.
+Tensor spelled_norm(const Tensor& x, const Block& b, int64_t groups) {
+  const int64_t channels = x.shape(1);
+  const Tensor rows = x.reshape({x.shape(0), groups, -1});
+  const Tensor normed =
+      group_norm(rows, groups, b.mean.slice(0, 0, groups), b.var.slice(0, 0, groups), 1e-3).y;
+  return normed.reshape(x.shape()) * b.scale.reshape({1, channels, 1, 1}) +
+         b.shift.reshape({channels, 1, 1});
+}
+
+TEST_F(Anchored, SpelledOpsAreRestored) {
+  for (const int64_t groups : {1, 8, 64}) {
+    const Block block({2, 64, 64, 1, 20, 19, 3, 1, 1}), wide = block.in(DType::F64);
+    const Tensor x = block.input();
+    const auto fn = [&](const Block& b) {
+      return [&](In in) {
+        const Tensor y = b.conv(in[0]), first = y * sigmoid(y);
+        const Tensor z = spelled_norm(first, b, groups), second = sigmoid(z) * z;
+        return std::vector{b.conv(second)};
+      };
+    };
+    graph::Program program = graph::trace({x}, fn(block));
+    EXPECT_TRUE(holds(program, " = conv+silu(")) << program.explain();
+    EXPECT_TRUE(holds(program, " = group_norm+silu(")) << program.explain();
+    EXPECT_FALSE(stands_alone(program, "clone")) << program.explain();
+    const Tensor wanted = fn(wide)(std::vector{x.to(DType::F64)})[0];
+    EXPECT_LT(error(program({x})[0], wanted), 1e-5) << groups;
+    program.set_exact(true);
+    EXPECT_EQ(elements_of<float>(program({x})[0]), elements_of<float>(fn(block)(In(&x, 1))[0]));
+  }
+}
+
+// What others read of such nodes stays: a sigmoid, a product with another sigmoid, a scale that is no channel's.
+TEST_F(Anchored, OtherSpellingsStay) {
+  const Block block({2, 64, 64, 1, 20, 19, 3, 1, 1}), wide = block.in(DType::F64);
+  const Tensor x = block.input();
+  const auto fn = [](const Block& b) {
+    return [&b](In in) {
+      const Tensor y = b.conv(in[0]), gate = sigmoid(y), other = b.conv(in[0] * 2.0);
+      const Tensor normed = group_norm(y.reshape({2, 8, -1}), 8, {}, {}, 1e-3).y.reshape(y.shape());
+      return std::vector{y * gate + gate, y * sigmoid(other),
+                         normed * b.scale.slice(0, 0, 19) + b.shift.slice(0, 0, 19)};
+    };
+  };
+  const graph::Program program = graph::trace({x}, fn(block));
+  EXPECT_FALSE(holds(program, "silu")) << program.explain();
+  const auto found = program({x}), wanted = fn(wide)(std::vector{x.to(DType::F64)});
+  for (size_t k = 0; k < found.size(); ++k) EXPECT_LT(error(found[k], wanted[k]), 1e-5) << k;
+}
+
 // Parameters of a norm that no convolution takes up may change, too.
 TEST_F(Anchored, ChangedNormsAreLaidOutAgain) {
   const Block block(kGeometries[1]);
