@@ -20,6 +20,7 @@ from .._core import set_num_threads
 from ..autograd import enable_grad, is_grad_enabled, no_grad
 from . import _places
 from ._common import result_type
+from ._neighbours import introduce as _introduce
 from .arithmetic import (add, addcdiv, addcmul, allclose, arctan2, atan2, bitwise_and, bitwise_left_shift, bitwise_or,
                          bitwise_right_shift, bitwise_xor, clamp, clamp_max, clamp_min, clip, complex, copysign, dist, div,
                          divide, eq, equal, float_power, floor_divide, fmax, fmin, fmod, gcd, ge, greater, greater_equal, gt,
@@ -66,7 +67,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
-    compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library _utils'''.split())
+    compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops _utils'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -163,3 +164,4 @@ if _asked_for():
     from .printing import install as _install
     _install()
 _show_module(__name__)
+_introduce()

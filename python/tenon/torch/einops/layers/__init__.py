@@ -1,0 +1,1 @@
+"""Modules that rearrange: see layers.torch."""
