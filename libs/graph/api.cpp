@@ -10,6 +10,7 @@
 #include "tenon/graph.h"
 #include "trace/fit.hpp"
 #include "trace/fit_sizes.hpp"
+#include "trace/recorder.hpp"
 #include "trace/tracer.hpp"
 
 using namespace tenon;  // NOLINT(google-build-using-namespace): this file is the ABI of that namespace
@@ -290,6 +291,13 @@ void give_all(std::vector<Tensor> tensors, tn_tensor** out) {
 }  // namespace
 
 uint32_t tn_trace_active(void) { return graph::Tracer::current() == nullptr ? 0 : 1; }
+
+tn_status* tn_trace_meta_device(tn_device** out) {
+  return guarded([&] {
+    require(out, "out");
+    *out = graph::meta_device().get();
+  });
+}
 
 tn_status* tn_trace_body_begin(tn_tensor* const* like, uint32_t count, tn_tensor** inputs) {
   return guarded([&] {

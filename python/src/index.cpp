@@ -113,6 +113,14 @@ Index checked(Index index) {
 
 bool picks(const Index& index) { return index.kind() == Index::Kind::Tensor; }
 
+// Lists and tensors of the host are indices on every device.
+Index beside(Index index, const Tensor& x) {
+  if (!picks(index) || index.tensor().device() == x.device() || tn_trace_active() != 0 ||
+      !index.tensor().device().id().starts_with("cpu"))
+    return index;
+  return index.tensor().to(x.device());
+}
+
 // Whether a list stands for a tuple of indices: PyTorch asks as NumPy once did.
 bool stands_for_tuple(PyObject* object) {
   if (!PyList_Check(object) || PyList_GET_SIZE(object) >= 32) return false;
@@ -176,7 +184,10 @@ std::vector<Index> key_of(const Tensor& x, PyObject* object) {
   } else {
     indices.push_back(checked(index_of(object)));
   }
-  if (std::ranges::any_of(indices, picks)) check_masks(indices, x);
+  if (std::ranges::any_of(indices, picks)) {
+    for (Index& index : indices) index = beside(std::move(index), x);
+    check_masks(indices, x);
+  }
   return indices;
 }
 

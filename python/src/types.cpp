@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "guard.hpp"
+#include "tenon/graph.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -165,11 +166,12 @@ void add_devices(nb::module_& m) {
                          return id.substr(0, id.find(':'));
                        })
           .def_prop_ro("index",
-                       [](const DeviceObject& d) {
+                       [](const DeviceObject& d) -> nb::object {
                          const std::string_view id = detail::to_view(tn_device_id(d.device));
-                         return id.find(':') == id.npos
-                                    ? 0
-                                    : std::stoi(std::string(id.substr(id.find(':') + 1)));
+                         if (id.starts_with("meta")) return nb::none();  // there is only one
+                         return nb::int_(id.find(':') == id.npos
+                                             ? 0
+                                             : std::stoi(std::string(id.substr(id.find(':') + 1))));
                        })
           .def_prop_ro(
               "plugin",
@@ -416,6 +418,12 @@ bool to_device(PyObject* object, tn_device*& out) {
     return false;
   }
   tn_status* status = tn_device_find({text, static_cast<uint64_t>(size)}, &out);
+  // No plugin that is searched for offers it, so that it is loaded where it is asked for.
+  const std::string_view name(text, static_cast<size_t>(size));
+  if (status != nullptr && (name == "meta" || name == "meta:0")) {
+    tn_status_release(status);
+    status = tn_trace_meta_device(&out);
+  }
   if (status == nullptr) return true;
   raise_status(status);
   return false;

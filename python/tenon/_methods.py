@@ -362,8 +362,8 @@ def size(self):
 
 
 def data_ptr(self):
-    """Address of the first element, or None; data_ptr() returns it, too."""
-    address = _address.__get__(self)
+    """Address of the first element, or None; 0 on meta; data_ptr() returns it, too."""
+    address = 0 if self.device.type == 'meta' else _address.__get__(self)
     return None if address is None else Address(address)
 
 

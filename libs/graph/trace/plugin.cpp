@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "interface.h"
 #include "tenon/device_type.hpp"
+#include "trace/interface.h"
+#include "trace/meta.hpp"
 
 namespace {
 
@@ -171,6 +172,7 @@ void start(Registry& registry) {
       kernels.push_back(kernel);
     }
   registry.kernels("trace", kernels);
+  start_meta(registry, *g_dispatch);
 }
 
 void listen(const tn_trace_sink* sink, tn_device* target) {

@@ -63,6 +63,11 @@ Device Recorder::device() {
   return found;
 }
 
+Device meta_device() {
+  table();
+  return Device("meta:0");
+}
+
 const tn_dispatch& Recorder::dispatch() { return *table().dispatch; }
 uint64_t Recorder::epoch() { return dispatch().epoch(); }
 

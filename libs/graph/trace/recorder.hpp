@@ -8,6 +8,9 @@
 
 namespace tenon::graph {
 
+// The plugin's other device: tensors without elements.
+Device meta_device();
+
 // Listens from its construction to take(), on one thread that must not be capturing or tracing already.
 class Recorder {
  public:

@@ -1,4 +1,5 @@
 """Saving a module's tensors by path, and loading them."""
+import warnings
 from collections import OrderedDict, namedtuple
 
 import tenon
@@ -159,6 +160,10 @@ class Saving(Hooks):
                 made = value.requires_grad_(x.requires_grad) if isinstance(value, Parameter) else Parameter(value, x.requires_grad)
             _later(local_metadata, lambda: self._set(name, made))
         else:
+            if x.device.type == 'meta' != value.device.type:
+                warnings.warn(f'for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a '
+                              'no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the '
+                              'module instead of copying them in place?)', stacklevel=2)
             to = x.detach()
             _later(local_metadata, lambda: to.copy_(tenon._core.ops['cast'](value, to.dtype)))
 

@@ -4,7 +4,9 @@
 >>> tenon.nn.init.constant_(w, 2.0)[0, 0].item()
 2.0
 """
+import contextlib
 import math
+import threading
 
 import tenon
 from .._core import Tensor, ops
@@ -103,7 +105,20 @@ def kaiming_normal_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', gen
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan('kaiming_normal_', tensor, mode)), generator)
 
 
+_threads = threading.local()  # device: where layers draw their weights, if not on the host
+
+
+@contextlib.contextmanager
+def _drawn_on(device):
+    """In this scope new layers draw their weights on a device, and not on the host."""
+    before, _threads.device = getattr(_threads, 'device', None), device
+    try:
+        yield
+    finally:
+        _threads.device = before
+
+
 def _layer_default(shape, fan_in):
     """The initial values of linear layers and convolutions: uniform within 1/√fan_in, for weights and biases."""
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
-    return ops['uniform'](shape, -bound, bound)
+    return ops['uniform'](shape, -bound, bound, device=getattr(_threads, 'device', None))

@@ -2,7 +2,7 @@
 import tenon
 from .. import _steps
 from .._core import Tensor
-from .._errors import DtypeError, InvalidArgumentError
+from .._errors import DtypeError, InvalidArgumentError, UnimplementedError
 from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks, too
 from ._state import Saving
 from .parameter import Buffer, Parameter
@@ -161,7 +161,12 @@ class Module(Saving):
         def change(x):
             if dtype is not None and x.dtype != dtype and x.dtype.is_floating_point:
                 x = cast(x, dtype)
-            return move(x, device) if device is not None and x.device != device else x
+            if device is None or x.device == device:
+                return x
+            if x.device.type == 'meta':
+                raise UnimplementedError('[Module.to] Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of '
+                                         'torch.nn.Module.to() when moving module from meta to a different device.')
+            return move(x, device)
 
         return self._apply(change)
 

@@ -45,8 +45,8 @@ class defaults:
 
 
 def somewhere(mask):
-    """Whether a mask is true anywhere; inside vmap, for any entry."""
-    return mask.size != 0 and bool(ops['any'](_core._behind(mask)))
+    """Whether a mask is true anywhere; inside vmap, for any entry; on meta, which has no elements, False."""
+    return mask.size != 0 and mask.device.type != 'meta' and bool(ops['any'](_core._behind(mask)))
 
 
 def broken(mask):

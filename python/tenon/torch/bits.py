@@ -18,10 +18,10 @@ def parts(x):
     if not shares_memory_now(x):
         return None
     if x.dtype in _REAL:
-        return _core._read_as(x, _REAL[x.dtype], (*x.shape, 2), (*(2 * step for step in x.strides), 1), 0)
+        return shown(x, _REAL[x.dtype], (*x.shape, 2), (*(2 * step for step in x.strides), 1), 0)
     if x.dtype not in _COMPLEX or x.strides[-1] != 1 or x.storage_offset() % 2 or any(step % 2 for step in x.strides[:-1]):
         return None
-    return _core._read_as(x, _COMPLEX[x.dtype], tuple(x.shape[:-1]), tuple(step // 2 for step in x.strides[:-1]), 0)
+    return shown(x, _COMPLEX[x.dtype], tuple(x.shape[:-1]), tuple(step // 2 for step in x.strides[:-1]), 0)
 
 
 def part(x, name):
@@ -29,12 +29,17 @@ def part(x, name):
     if not shares_memory_now(x):
         return ops[name](x)
     dtype = _REAL[x.dtype]
-    return _core._read_as(x, dtype, tuple(x.shape), tuple(2 * step for step in x.strides), dtype.itemsize if name == 'imag' else 0)
+    return shown(x, dtype, tuple(x.shape), tuple(2 * step for step in x.strides), dtype.itemsize if name == 'imag' else 0)
 
 
 def _name(dtype):
     from .legacy import NAMES
     return str(NAMES.get(dtype, dtype.name)).removesuffix('Tensor')
+
+
+def shown(x, dtype, shape, strides, offset):
+    """The memory of x in another form; on meta, which has none, a new tensor."""
+    return _core._empty(shape, dtype, x.device) if x.device.type == 'meta' else _core._read_as(x, dtype, shape, strides, offset)
 
 
 def read_as(x, dtype):
@@ -47,7 +52,7 @@ def read_as(x, dtype):
         _check(x, dtype, max(new // old, 1))
         shape[-1] = shape[-1] * old // new
         strides[:-1] = [step * old // new for step in strides[:-1]]
-    return _core._read_as(x, dtype, tuple(shape), tuple(strides), 0)
+    return shown(x, dtype, tuple(shape), tuple(strides), 0)
 
 
 def _check(x, dtype, times):

@@ -137,6 +137,15 @@ def is_usual(dtype):
     return dtype in (defaults.dtype, defaults.complex, _core.int64, _core.bool)
 
 
+def _without_elements(x):
+    """A tensor of meta."""
+    yield "device='meta'"
+    yield f'size={tuple(x.shape)}'
+    if x.dtype is not defaults.dtype:
+        yield f'dtype={x.dtype}'
+    yield from history(x)
+
+
 def _told(x):
     """What follows the elements: device, dtype and history if they are not the usual ones."""
     usual = _core.device('cpu') if defaults.device is None else defaults.device
@@ -183,17 +192,22 @@ def tensor_text(x):
         return f'entries of a batch({tensor_text(batch)})'
     kind = type(x)
     head = 'tensor(' if kind.__module__.split('.')[0] == 'tenon' else kind.__name__ + '('
+    if x.device.type == 'meta':
+        return joined(head + '...', _without_elements(x), len(head))
     return joined(head + elements_text(x, len(head)), _told(x), len(head))
 
 
+_ALONE = 'cpu', 'meta'  # kinds with one device, which is printed without its number
+
+
 def _device_text(device):
-    index = '' if device.type == 'cpu' else f', index={device.index}'
+    index = '' if device.type in _ALONE else f', index={device.index}'
     return f"device(type='{device.type}'{index})"
 
 
 def _formatted(x, spec):
     """Formats as PyTorch does: a tensor without dimensions as its one element."""
-    if x.ndim == 0:
+    if x.ndim == 0 and x.device.type != 'meta':
         return format(x.item(), spec)
     return _before[Tensor, '__format__'](x, spec) if spec else str(x)
 
@@ -215,7 +229,7 @@ def install():
         Tensor: {'grad_fn': property(_grad_fn), '__repr__': tensor_text, '__str__': lambda self: repr(self), '__format__': _formatted},
         _core.dtype: {'__repr__': lambda self: f'torch.{self.name}', '__str__': lambda self: f'torch.{self.name}'},
         _core.Device: {'__repr__': _device_text,
-                       '__str__': lambda self: self.type if self.type == 'cpu' else f'{self.type}:{self.index}'},
+                       '__str__': lambda self: self.type if self.type in _ALONE else f'{self.type}:{self.index}'},
     }
     for kind, methods in ours.items():
         for name, method in methods.items():

@@ -4,6 +4,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
+from .bits import shown
 
 __all__ = ['TypedStorage', 'UntypedStorage']
 
@@ -106,7 +107,7 @@ class TypedStorage(_Storage):
 def _flat(x, dtype):
     """The memory of x from its first byte to the last that x shows, as a flat tensor."""
     count = x.storage_offset() + (0 if 0 in x.shape else 1 + sum((n - 1) * step for n, step in zip(x.shape, x.strides)))
-    return _core._read_as(x, dtype, (count * x.itemsize // dtype.itemsize,), (1,), -x.storage_offset() * x.itemsize)
+    return shown(x, dtype, (count * x.itemsize // dtype.itemsize,), (1,), -x.storage_offset() * x.itemsize)
 
 
 def typed(x) -> Any:

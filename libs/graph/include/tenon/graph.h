@@ -111,6 +111,9 @@ TN_API tn_status* tn_trace_source(tn_trace* trace,
                                   void (*where)(void* ctx, tn_write_fn write, void* to), void* ctx);
 /* Whether this thread is recording a trace. */
 TN_API uint32_t tn_trace_active(void);
+/* meta:0, a device whose tensors have shapes, dtypes and strides, and no elements: ops infer their results and compute nothing. It is not
+   listed. *out is borrowed. Errors: whatever stops its plugin from loading, which is that of trace:0. [thread-safe] */
+TN_API tn_status* tn_trace_meta_device(tn_device** out);
 /* Control flow in this thread's trace. Between its begin and end, call the body's ops on the tensors that stand for its inputs (like
    those given; each entry of `inputs` is a new reference) and on any other traced tensor, whose elements the body reads when it runs. A
    body may not write to anything outside. Errors: TN_UNIMPLEMENTED: in a training step. [tracing] */

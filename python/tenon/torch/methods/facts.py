@@ -64,7 +64,7 @@ class Facts:
 
     def get_device(self: Any):
         """The index of the device, -1 for the host."""
-        return -1 if self.device.type == 'cpu' else self.device.index
+        return -1 if self.device.type in ('cpu', 'meta') else self.device.index
 
     def const_data_ptr(self: Any):
         """data_ptr()."""
@@ -93,10 +93,11 @@ class Facts:
     layout = property(lambda self: strided, doc='torch.strided.')
     is_cpu = property(lambda self: self.device.type == 'cpu', doc='Whether it lies on the host.')
     is_cuda = property(lambda self: self.device.type == 'cuda', doc='Whether it lies on a device of the plugin cuda.')
+    is_meta = property(lambda self: self.device.type == 'meta', doc='Whether it has a shape and no elements.')
     is_vulkan = property(lambda self: self.device.type == 'vulkan', doc='Whether it lies on a device of the plugin vulkan.')
     name = property(lambda self: None, doc='None: tensors have no names.')
     output_nr = property(lambda self: 0, doc='0: history is no object of its own.')
-    is_ipu, is_maia, is_meta, is_mkldnn, is_mps, is_mtia, is_xla, is_xpu = (never('False: there are no such devices.') for _ in range(8))
+    is_ipu, is_maia, is_mkldnn, is_mps, is_mtia, is_xla, is_xpu = (never('False: there are no such devices.') for _ in range(7))
     is_nested, is_quantized, is_sparse, is_sparse_csr = (never('False: tensors are dense.') for _ in range(4))
     is_coalesced = not_so('is_coalesced', 'False: tensors are dense.')
     is_conj, is_neg = (not_so(name, 'False: conjugates and signs are computed at once.') for name in ('is_conj', 'is_neg'))

@@ -4,6 +4,7 @@ import operator
 from typing import Any
 
 from .... import _core
+from ....nn.init import _drawn_on
 from ....nn.module import Module
 from ..._common import defaults
 
@@ -85,6 +86,12 @@ def function_module(where, name, function, show='', inputs=1, order=None, settle
         '__init__': __init__, '__signature__': signature, '__module__': where,
         '__doc__': f'{function.__doc__} See nn.functional.{function.__name__}.',
         'forward': _calling(function, inputs, kept), 'extra_repr': lambda self: shown(self, show)})
+
+
+def drawing(device):
+    """The scope in which a new module draws its weights: those of meta take no memory of the host; others are moved by place()."""
+    device = defaults.settle(None, device)[1]
+    return _drawn_on(device if device is not None and _core.device(device).type == 'meta' else None)
 
 
 def place(module, device, dtype):

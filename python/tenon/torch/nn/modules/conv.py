@@ -6,7 +6,7 @@ from typing import Any
 from ...._errors import InvalidArgumentError
 from ....nn.conv import _ConvBase
 from .. import functional as F
-from ._make import family, place
+from ._make import drawing, family, place
 from .lazy import LazyModuleMixin, waiting
 from .linear import draw_weights
 
@@ -26,7 +26,8 @@ class _ConvNd(_ConvBase):
         if padding_mode not in _MODES:
             raise InvalidArgumentError(f"[{name}] padding_mode is 'zeros', 'reflect', 'replicate' or 'circular', not {padding_mode!r}")
         sizes: Any = 0 if named else padding
-        super().__init__(in_channels, out_channels, kernel_size, stride, sizes, dilation, groups, bias, output_padding)
+        with drawing(device):
+            super().__init__(in_channels, out_channels, kernel_size, stride, sizes, dilation, groups, bias, output_padding)
         if padding == 'same' and any(step != 1 for step in self.stride):
             raise InvalidArgumentError(f"[{name}] padding='same' needs stride 1, not {stride}")
         self.padding_mode, self.padding = padding_mode, padding if named else self.padding

@@ -10,7 +10,7 @@ from ..._backward_names import named
 from ..._common import defaults
 from .. import functional as F
 from .. import init
-from ._make import place, shown
+from ._make import drawing, place, shown
 from .lazy import LazyModuleMixin, waiting
 
 _linear = F.linear
@@ -38,7 +38,8 @@ class Linear(_nn.Linear):
     """x weightᵀ + bias over the last dimension. weight (out_features, in_features), bias (out_features,)."""
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
-        super().__init__(in_features, out_features, bias)
+        with drawing(device):
+            super().__init__(in_features, out_features, bias)
         place(self, device, dtype)
 
     def forward(self, input):
