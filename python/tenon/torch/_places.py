@@ -29,7 +29,7 @@ PLACES = {
 _PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', '_inductor', '_functorch'])
 
 # Modules that are not offered, and what to use instead; those below them too.
-_INSTEAD = {
+INSTEAD = {
     'fx': 'record a program with tenon.graph.trace, whose operations can be read', 'utils.cpp_extension': 'write a plugin: docs/sdk/',
     **dict.fromkeys(('ao', 'quantization', 'nn.quantized'), 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul'),
     'utils.data.datapipes': 'write an IterableDataset, or a generator',
@@ -68,8 +68,8 @@ class _Finder:
             from importlib.machinery import ModuleSpec
             return ModuleSpec(name, _Finder,  # pyright: ignore[reportArgumentType]
                               is_package=place in _PACKAGES)
-        if place in _INSTEAD and place != name:
-            raise ModuleNotFoundError(f'[torch.{place}] is not offered here: {_INSTEAD[place]}', name=name)
+        if place in INSTEAD and place != name:
+            raise ModuleNotFoundError(f'[torch.{place}] is not offered here: {INSTEAD[place]}', name=name)
         return None
 
     @staticmethod

@@ -1,14 +1,14 @@
 """torch.utils: data, checkpoint, dlpack, hooks."""
 _MODULES = '_pytree', 'benchmark', 'checkpoint', 'data', 'dlpack', 'hooks', 'model_zoo', 'tensorboard'
-_INSTEAD = {'cpp_extension': 'a plugin: docs/sdk/'}
 
 
 def __getattr__(name):
     if name in _MODULES:
         from importlib import import_module
         return import_module('.' + name, __name__)
-    if name in _INSTEAD:
-        raise AttributeError(f'[torch.utils.{name}] is not offered here: use {_INSTEAD[name]}')
+    from .._places import INSTEAD
+    if f'utils.{name}' in INSTEAD:
+        raise AttributeError(f'[torch.utils.{name}] is not offered here: {INSTEAD[f"utils.{name}"]}')
     raise AttributeError(f"module 'tenon.torch.utils' has no attribute {name!r}: {', '.join(_MODULES)} are offered")
 
 
