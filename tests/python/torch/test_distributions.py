@@ -312,7 +312,7 @@ def test_constraints_have_transforms(torch, name):
     (lambda D: D.Bernoulli(0.3).log_prob(ours.tensor(0.5)), ValueError, 'support'),
     (lambda D: D.Normal(ours.zeros(3), 1.0).log_prob(ours.zeros(2)), ValueError, 'does not fit'),
     (lambda D: D.Normal(0.0, 1.0).log_prob(3), ValueError, 'must be a Tensor'),
-    (lambda D: D.Uniform(1.0, 0.0), ValueError, 'low of shape .* must satisfy LessThan'),
+    (lambda D: D.Uniform(1.0, 0.0), ValueError, 'Expected parameter low .Tensor of shape ...* of distribution Uniform.* to satisfy the constraint LessThan'),
     (lambda D: D.kl_divergence(D.Normal(0.0, 1.0), D.Poisson(1.0)), NotImplementedError, 'register_kl'),
     (lambda D: D.MultivariateNormal(ours.zeros(2)), ValueError, 'give one of'),
     (lambda D: D.Wishart(1.0, ours.eye(3)), ValueError, 'df'),
@@ -335,3 +335,14 @@ def test_constraints_print_alike(torch):
         return [repr(x) for x in (c.positive, c.nonnegative, c.unit_interval, c.interval(0, 2), c.less_than(3.0), c.real, c.simplex, c.nonnegative_integer,
                                   c.integer_interval(0, 4), c.half_open_interval(0.0, 1.0), c.positive_integer)]
     assert texts(ours) == texts(torch)
+
+
+@pytest.mark.parametrize('call', [lambda D, t: D.Normal(0.0, -1.0), lambda D, t: D.Normal(t.zeros(2), t.tensor([1.0, -1.0])), lambda D, t: D.Bernoulli(2.0),
+                                  lambda D, t: D.MultivariateNormal(t.zeros(2), covariance_matrix=t.tensor([[-1.0, 0.5], [0.5, 1.0]])), lambda D, t: D.Gamma(-1.0, 1.0)])
+def test_parameters_are_refused_in_pytorchs_words(torch, call):
+    texts = []
+    for t in torch, ours:
+        with pytest.raises(ValueError) as caught:
+            call(t.distributions, t)
+        texts.append(str(caught.value).split('] ', 1)[-1] if t is ours else str(caught.value))
+    assert texts[0] == texts[1]

@@ -346,12 +346,13 @@ def test_hooks_and_groups():
 @pytest.mark.parametrize('call, error, text', [
     (lambda o, w: o.SGD(w), TypeError, r'give \[parameter\]'),
     (lambda o, w: o.SGD([]), ValueError, 'no parameters'),
-    (lambda o, w: o.SGD([w, w]), ValueError, 'more than one place'),
+    (lambda o, w: o.SGD([{'params': w}, {'params': w}]), ValueError, 'appear in more than one parameter group'),
+    (lambda o, w: o.SGD([w, w]), ValueError, 'group with duplicate parameters'),
     (lambda o, w: o.SGD([w * 2]), ValueError, 'not a leaf'),
     (lambda o, w: o.SGD([3]), TypeError, 'must be Tensors'),
-    (lambda o, w: o.SGD([w], lr=-1), ValueError, 'lr is -1'),
+    (lambda o, w: o.SGD([w], lr=-1), ValueError, 'Invalid learning rate: -1'),
     (lambda o, w: o.SGD([w], nesterov=True), ValueError, 'nesterov'),
-    (lambda o, w: o.Adam([w], betas=(1, 0)), ValueError, r'betas\[0\] is 1'),
+    (lambda o, w: o.Adam([w], betas=(1, 0)), ValueError, 'Invalid beta parameter at index 0: 1'),
     (lambda o, w: o.Adam([w], differentiable=True), ValueError, 'differentiable'),
     (lambda o, w: o.Rprop([w], etas=(1, 2)), ValueError, 'etas'),
     (lambda o, w: o.Muon([w]), ValueError, 'must be a matrix'),
@@ -412,3 +413,17 @@ def test_lbfgs_ascends(torch, line_search):
                                   'LBFGS', 'SparseAdam'])
 def test_options_print_alike(torch, name):
     same(torch, lambda t: repr(getattr(t.optim, name)([t.nn.Parameter(t.ones(2, 2))])))
+
+
+@pytest.mark.parametrize('call', [
+    lambda o, w: o.SGD([], lr=1), lambda o, w: o.SGD([w], lr=-1), lambda o, w: o.Adam([w], lr=-1.5), lambda o, w: o.SGD([w], momentum=-1),
+    lambda o, w: o.SGD([w], weight_decay=-1), lambda o, w: o.Adam([w], betas=(1.0, 0.9)), lambda o, w: o.Adam([w], eps=-1),
+    lambda o, w: o.Adam([{'params': w}, {'params': w}]), lambda o, w: o.SGD([w]).load_state_dict({'state': {}, 'param_groups': [{'params': [0, 1]}]}),
+    lambda o, w: o.SGD([w]).load_state_dict({'state': {}, 'param_groups': [{'params': [0]}, {'params': [1]}]})])
+def test_errors_contain_pytorchs_words(torch, call):
+    texts = []
+    for t in torch, ours:
+        with pytest.raises(ValueError) as caught:
+            call(t.optim, t.nn.Parameter(t.ones(1)))
+        texts.append(str(caught.value))
+    assert texts[0] in texts[1]

@@ -45,6 +45,12 @@ class lazy_property:
         return value
 
 
+def refusal(distribution, name, value):
+    """The text of the error for a parameter outside of its constraint."""
+    return (f'[{type(distribution).__name__}] Expected parameter {name} (Tensor of shape {tuple(value.shape)}) of distribution {distribution!r} to '
+            f'satisfy the constraint {distribution.arg_constraints[name]!r}, but found invalid values:\n{value}')
+
+
 class Distribution:
     """A batch of distributions: values have shape sample_shape + batch_shape + event_shape."""
 
@@ -74,8 +80,7 @@ class Distribution:
                 continue
             value = getattr(self, name)
             if somewhere(~constraint.check(value)):
-                raise ValueError(f'[{type(self).__name__}] parameter {name} of shape {tuple(value.shape)} must satisfy {constraint!r}, '
-                                 f'but found invalid values:\n{value}')
+                raise ValueError(refusal(self, name, value))
 
     def expand(self, batch_shape, _instance=None):
         """The same distributions, repeated to a batch shape."""

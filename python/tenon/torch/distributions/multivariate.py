@@ -5,7 +5,7 @@ import tenon.torch as torch
 
 from .._common import somewhere
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, lazy_property
+from .distribution import Distribution, ExponentialFamily, lazy_property, refusal
 from .gammas import Beta, Chi2
 
 __all__ = ['LKJCholesky', 'LowRankMultivariateNormal', 'MultivariateNormal', 'Wishart']
@@ -36,8 +36,7 @@ class _OfCovariance(Distribution):
     def _keep(self, name, given):
         setattr(self, name, given)
         if self._validate_args and somewhere(~self.arg_constraints[name].check(given)):
-            raise ValueError(f'[{type(self).__name__}] parameter {name} must satisfy {self.arg_constraints[name]!r}, '
-                             f'but found invalid values:\n{given}')
+            raise ValueError(refusal(self, name, given))
         self._root = given if name == 'scale_tril' else torch.linalg.cholesky(given) if name == 'covariance_matrix' else _root_of_inverse(given)
 
     @lazy_property

@@ -45,7 +45,7 @@ class Optimizer:
         self._hooks = defaultdict(OrderedDict)
         groups = list(params)
         if not groups:
-            raise ValueError('[optim] no parameters: is model.parameters() empty, or an iterator that was used up?')
+            raise ValueError('[optim] optimizer got an empty parameter list: no parameters, or an iterator that was used up')
         if not isinstance(groups[0], dict):
             groups = [{'params': groups}]
         for group in groups:
@@ -71,8 +71,9 @@ class Optimizer:
             if not x.is_leaf:
                 raise ValueError(f'[{name}] a parameter is not a leaf: {str.__str__(x.grad_fn or "")} made it')
             if id(x) in known:
-                raise ValueError(f'[{name}] some parameters are in more than one place')
-            known.add(id(x))
+                raise ValueError(f'[{name}] some parameters appear in more than one parameter group')
+        if len({id(x) for x in group['params']}) != len(group['params']):
+            raise ValueError(f'[{name}] optimizer contains a parameter group with duplicate parameters: give each once')
         for key, default in self.defaults.items():
             group.setdefault(key, default)
         self.param_groups.append(group)
@@ -241,8 +242,11 @@ class Optimizer:
             state_dict = hook(self, state_dict) or state_dict
         saved = state_dict['param_groups']
         own = [len(group['params']) for group in self.param_groups]
+        if len(own) != len(saved):
+            raise ValueError(f'[load_state_dict] loaded state dict has a different number of parameter groups: {len(saved)}, not {len(own)}')
         if own != [len(group['params']) for group in saved]:
-            raise ValueError(f'[load_state_dict] groups of {[len(group["params"]) for group in saved]} parameters for {own}')
+            raise ValueError("[load_state_dict] loaded state dict contains a parameter group that doesn't match the size of optimizer's group: groups of "
+                             f'{[len(group["params"]) for group in saved]} parameters for {own}')
         params = dict(zip(itertools.chain.from_iterable(group['params'] for group in saved),
                           itertools.chain.from_iterable(group['params'] for group in self.param_groups)))
         state = defaultdict(dict)
@@ -309,13 +313,14 @@ def column(states, key):
 def check(name, *, lr=None, least_0=(), betas=None):
     """Checks the ranges that most options share; raises ValueError outside of them."""
     if lr is not None and not (float(lr) >= 0):
-        raise ValueError(f'[{name}] lr is {lr}, must be at least 0')
+        raise ValueError(f'[{name}] Invalid learning rate: {lr}, lr must be at least 0')
     for key, value in least_0:
         if not value >= 0:
-            raise ValueError(f'[{name}] {key} is {value}, must be at least 0')
+            word = {'eps': 'epsilon'}.get(key, key)
+            raise ValueError(f'[{name}] Invalid {word} value: {value}, {key} must be at least 0')
     for i, beta in enumerate(betas or ()):
         if not 0 <= float(beta) < 1:
-            raise ValueError(f'[{name}] betas[{i}] is {beta}, must be at least 0 and below 1')
+            raise ValueError(f'[{name}] Invalid beta parameter at index {i}: {beta}, it must be at least 0 and below 1')
 
 
 def rows_of(name, group, x, grad):
