@@ -407,11 +407,14 @@ def unfold(input, dimension, size, step):
     if size < 0 or size > n or step <= 0:
         raise InvalidArgumentError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
     # A view of the elements in memory order, as far as that is an order of dimensions.
-    lying, order = _as_it_lies(x)
-    steps, apart = [0] * len(sizes), 1
-    for d in reversed(order):
-        steps[d] = apart
-        apart *= sizes[d]
+    if x.is_contiguous():
+        lying, steps = x, list(x.strides)
+    else:
+        lying, order = _as_it_lies(x)
+        steps, apart = [0] * len(sizes), 1
+        for d in reversed(order):
+            steps[d] = apart
+            apart *= sizes[d]
     sizes[dim] = (n - size) // step + 1
     steps.append(steps[dim])
     sizes.append(size)
