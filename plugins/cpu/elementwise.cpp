@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "convert.hpp"
 #include "dispatch.hpp"
@@ -189,7 +190,7 @@ void run_narrow(const Elementwise& self, const void* params, const tn_loop& loop
 template <size_t K>
 struct RowsAhead {
   static constexpr int64_t kMostLines = 64;
-  static constexpr int64_t kLine = 64, kDistance = 2048, kLarge = 1 << 18;  // bytes
+  static constexpr int64_t kLine = 64, kDistance = 2048, kLarge = 1 << 20;  // bytes
   static constexpr int64_t kGap = 4 * kLine;  // across a shorter one caches go on
   std::array<int64_t, K> distance{}, lines{};
   bool any = false;
@@ -214,6 +215,29 @@ struct RowsAhead {
   }
 };
 
+// Rows so short that the steps between them cost more than what is gained by asking `ahead`.
+bool has_short_rows(const Elementwise& self, const Lie& lie, const tn_loop& loop, bool ahead) {
+  const int64_t most = ahead ? 128 : 1024;
+  return loop.ndim == 2 && loop.shape[1] > 0 && loop.shape[1] <= most && lie.direct &&
+         lie.ones < std::size(self.rows) && self.rows[lie.ones] != nullptr;
+}
+// Each thread's in one call.
+template <size_t K>
+void run_rows(const Elementwise& self, const void* params, uint32_t ones, const tn_loop& loop,
+              const Operands<K>& operands) {
+  const int64_t n = loop.shape[1];
+  std::array<int64_t, K> down;
+  for (size_t k = 0; k < K; ++k) down[k] = loop.strides[k][0] * operands.size[k];
+  parallel_for(loop.shape[0], std::max<int64_t>(1, self.grain / n),
+               [&](int64_t begin, int64_t end) {
+                 const void* in[K - 1];
+                 for (size_t k = 0; k < K - 1; ++k)
+                   in[k] = operands.data[k + 1] + begin * down[k + 1];
+                 self.rows[ones](params, operands.data[0] + begin * down[0], in, n, end - begin,
+                                 down.data());
+               });
+}
+
 template <class Path, size_t K>
 void run_loop(const Elementwise& self, const void* params, const tn_call& call) {
   const Operands<K> operands = operands_of<K>(call);
@@ -225,6 +249,9 @@ void run_loop(const Elementwise& self, const void* params, const tn_call& call) 
     return run_narrow<Path, K>(self, params, *call.loop, operands, static_cast<uint32_t>(beside));
   const RowsAhead<K> ahead(*call.loop, operands);
   const Lie lie = lie_of<Path>(self, row_steps(*call.loop, operands));
+  if constexpr (std::is_same_v<Path, Direct>)
+    if (has_short_rows(self, lie, *call.loop, ahead.any))
+      return run_rows<K>(self, params, lie.ones, *call.loop, operands);
   for_each_row<K>(*call.loop, operands, self.grain,
                   [&](int64_t n, const auto& data, const auto& step) {
                     if (ahead.any) ahead.prefetch(data);

@@ -11,6 +11,9 @@ constexpr uint32_t kMaxInputs = 3;
 
 // out[i] = f(in[0][i], …) for i in [0, n). `params` are the op's attributes.
 using StretchFn = void (*)(const void* params, void* out, const void* const* in, int64_t n);
+// The same for rows of n elements; the output's and each input's lie steps[0], steps[1], … bytes apart.
+using RowsFn = void (*)(const void* params, void* out, const void* const* in, int64_t n,
+                        int64_t rows, const int64_t* steps);
 
 // What a kernel's `self` points at. Static.
 struct Elementwise {
@@ -21,6 +24,7 @@ struct Elementwise {
   uint8_t in_size[kMaxInputs];
   int64_t grain;                                              // elements that pay for a thread
   void (*read)(const tn_call& call, void* params) = nullptr;  // attributes into at most kParamBytes
+  RowsFn rows[3] = {};                                        // as fn, for short rows; may be NULL
 };
 constexpr size_t kParamBytes = 64;
 

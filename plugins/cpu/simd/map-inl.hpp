@@ -84,13 +84,9 @@ void stretch1(const void* params, void* out_bytes, const void* const* in_bytes, 
 
 // Ones is a mask of the inputs that are one value, as in Elementwise::fn.
 template <class Op, class T, int Ones>
-void stretch2(const void* params, void* out_bytes, const void* const* in_bytes, int64_t n) {
+HWY_INLINE void map2(const Op& op, const T* x, const T* y, T* out, int64_t n) {
   const hn::ScalableTag<T> d;
   const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  const Op op = op_of<Op>(params);
-  const T* x = static_cast<const T*>(in_bytes[0]);
-  const T* y = static_cast<const T*>(in_bytes[1]);
-  T* out = static_cast<T*>(out_bytes);
   auto vx = hn::Set(d, *x), vy = hn::Set(d, *y);
   int64_t i = 0;
   for (; i + step <= n; i += step) {
@@ -103,6 +99,23 @@ void stretch2(const void* params, void* out_bytes, const void* const* in_bytes, 
     if constexpr ((Ones & 2) == 0) vy = load_some(d, y + i, n - i);
     store_some(op(d, vx, vy), d, out + i, n - i);
   }
+}
+template <class Op, class T, int Ones>
+void stretch2(const void* params, void* out, const void* const* in, int64_t n) {
+  map2<Op, T, Ones>(op_of<Op>(params), static_cast<const T*>(in[0]), static_cast<const T*>(in[1]),
+                    static_cast<T*>(out), n);
+}
+// Constants stay in registers from row to row.
+template <class Op, class T, int Ones>
+void rows2(const void* params, void* out, const void* const* in, int64_t n, int64_t rows,
+           const int64_t* steps) {
+  const Op op = op_of<Op>(params);
+  char* to = static_cast<char*>(out);
+  const char *x = static_cast<const char*>(in[0]), *y = static_cast<const char*>(in[1]);
+  const int64_t down = steps[0], x_down = steps[1], y_down = steps[2];
+  for (int64_t r = 0; r < rows; ++r, to += down, x += x_down, y += y_down)
+    map2<Op, T, Ones>(op, reinterpret_cast<const T*>(x), reinterpret_cast<const T*>(y),
+                      reinterpret_cast<T*>(to), n);
 }
 
 // Of three inputs; Ones is 0, 1 or 2.
@@ -143,7 +156,8 @@ inline constexpr Elementwise kBinary = {
     sizeof(T),
     {sizeof(T), sizeof(T)},
     Grain,
-    reader_of<Op>()};
+    reader_of<Op>(),
+    {rows2<Op, T, 0>, rows2<Op, T, 1>, rows2<Op, T, 2>}};
 
 template <class Op, class T, int64_t Grain>
 inline constexpr Elementwise kTernary = {
