@@ -1,6 +1,7 @@
 #include "model/files.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
@@ -32,6 +33,13 @@ Mapping::Mapping(const std::string& path, const std::string& where) {
 
 Mapping::~Mapping() {
   if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+void Mapping::drop(Bytes part) const {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t from = (begin + page - 1) / page * page, to = (begin + part.size()) / page * page;
+  if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
 Files::Files(const std::string& path)
@@ -178,6 +186,7 @@ Tensor Files::in_place(const TensorProto& proto, DType dtype, const Part& part) 
   detail::check(tn_tensor_from_host(
       part.bytes.data(), part.bytes.size(), static_cast<tn_dtype>(dtype),
       static_cast<uint32_t>(proto.dims.size()), proto.dims.data(), nullptr, &made));
+  if (part.file) part.file->drop(part.bytes);
   return Tensor::adopt(made);
 }
 

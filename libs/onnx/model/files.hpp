@@ -20,6 +20,8 @@ class Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   Bytes bytes() const { return {data_, size_}; }
+  // Takes pages of a part that nothing wrote to out of memory; they are read again when they are touched.
+  void drop(Bytes part) const;
 
  private:
   unsigned char* data_ = nullptr;

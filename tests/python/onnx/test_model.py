@@ -1,4 +1,7 @@
 """Models as functions: weights, files beside them, bodies, functions, graphs, and what is refused."""
+import os
+import pathlib
+
 import numpy as np
 import onnx
 import pytest
@@ -90,6 +93,28 @@ def test_weights_in_a_file_beside_it(tmp_path):
     (tmp_path / 'weights.bin').write_bytes(b'123')
     with pytest.raises(tenon.Error, match="tensor 'w': its data"):
         tenon.onnx.load(path)
+
+
+def file_pages():
+    """Bytes of mapped files in memory."""
+    return int(pathlib.Path('/proc/self/statm').read_text().split()[2]) * os.sysconf('SC_PAGESIZE')
+
+
+@pytest.mark.parametrize('offset', [0, 1])
+def test_weights_are_held_once(tmp_path, offset):
+    """Those whose place in the file is no multiple of their size are copied; their pages of the file leave memory."""
+    count = 1 << 22
+    w = np.arange(count, dtype='f4')
+    (tmp_path / 'w.bin').write_bytes(bytes(offset) + w.tobytes())
+    tensor = TensorProto(name='w', data_type=TensorProto.FLOAT, dims=[count], data_location=TensorProto.EXTERNAL)
+    for key, value in ('location', 'w.bin'), ('offset', str(offset)):
+        tensor.external_data.add(key=key, value=value)
+    onnx.save(model_of([helper.make_node('Add', ['x', 'w'], ['y'])], [('x', TensorProto.FLOAT, [1])],
+                       [('y', TensorProto.FLOAT, [count])], [tensor]), tmp_path / 'm.onnx')
+    before = file_pages()
+    model = tenon.onnx.load(tmp_path / 'm.onnx')
+    assert file_pages() - before < w.nbytes / 2
+    np.testing.assert_array_equal(model(tenon.ones(1)).numpy(), w + 1)
 
 
 @pytest.mark.parametrize('location', ['../out.bin', '/etc/passwd', 'link/out.bin', ''])
