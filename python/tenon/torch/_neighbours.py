@@ -1,6 +1,5 @@
 """einops learns of tensors of tenon when it is imported, before or after tenon.torch: it looks for subclasses of a class of its own."""
 import sys
-from importlib.machinery import PathFinder
 
 _ASKS = 'einops._backends'
 
@@ -16,6 +15,7 @@ class _Finder:
     def find_spec(name, path=None, target=None):
         if name != _ASKS:
             return None
+        from importlib.machinery import PathFinder
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
             sys.meta_path.remove(_Finder)
