@@ -132,7 +132,7 @@ void ImageRows::group_norm(const float* x, float* y, const float* weight, const 
 
 // Each line of results is mixed from lines first, then its places from those of that line.
 void ImageRows::mix(const float* x, float* y) const {
-  const auto& [down, across] = recipe_.taps;
+  const PlaceTaps &down = recipe_.taps[0], &across = recipe_.taps[1];
   const int64_t n = recipe_.channels, line = recipe_.in[1] * n, row = recipe_.out[1] * n;
   parallel_for(recipe_.batch * recipe_.out[0], grain_of(kGrainMath, line + row),
                [&](int64_t begin, int64_t end) {
