@@ -15,7 +15,9 @@ constexpr int kLatest = 2;  // with dims
 constexpr int64_t kMostElements = int64_t{1} << 48;
 
 // Varying::Form, indexed by its values.
-constexpr std::array<std::string_view, 5> kForms = {"n", "1/n", "sqrt(n)", "1/sqrt(n)", "n/(n-1)"};
+constexpr std::array<std::string_view, 6> kForms = {"n",         "1/n",     "sqrt(n)",
+                                                    "1/sqrt(n)", "n/(n-1)", "log(n)"};
+constexpr std::array<std::string_view, 4> kScales = {"", "times", "by", "over"};
 
 // ---- Writing ----------------------------------------------------------------------------------------------------------
 
@@ -91,8 +93,12 @@ Json written(const Sizes& sizes) {
                         {"by", size.by},
                         {"terms", terms}});
   }
-  for (const Varying& one : sizes.varying)
+  for (const Varying& one : sizes.varying) {
     varying.push_back(Json::array({one.place, one.size, kForms[static_cast<size_t>(one.form)]}));
+    if (one.scale == Varying::Scale::None) continue;
+    varying.back().push_back(kScales[static_cast<size_t>(one.scale)]);
+    varying.back().push_back(hex(one.factor));
+  }
   return {{"dims", dims}, {"inputs", sizes.inputs}, {"formulas", formulas}, {"varying", varying}};
 }
 
@@ -211,6 +217,11 @@ class Reader {
         (!graph_.sizes.varying.empty() && graph_.sizes.varying.back().place >= made.place))
       fail("a number that depends on no size");
     made.form = static_cast<Varying::Form>(at);
+    if (json.size() == 3) return made;
+    const auto scale = std::ranges::find(kScales, json.at(3).get<std::string>());
+    if (scale == kScales.end()) fail("a number that is scaled in an unknown way");
+    made.scale = static_cast<Varying::Scale>(scale - kScales.begin());
+    made.factor = real(json.at(4));
     return made;
   }
 

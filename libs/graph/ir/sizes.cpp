@@ -58,12 +58,12 @@ struct Patcher {
     if (const Varying* one = here()) number = values[one->size];
   }
   void operator()(double& number, const Node*, size_t) {
-    if (const Varying* one = here()) number = in_form(one->form, values[one->size]);
+    if (const Varying* one = here()) number = number_at(*one, values[one->size]);
   }
   void operator()(Number& number, const Node*, size_t) {
     const Varying* one = here();
     if (one == nullptr) return;
-    const auto made = number_of(number.dtype, in_form(one->form, values[one->size]));
+    const auto made = number_of(number.dtype, number_at(*one, values[one->size]));
     if (!made) throw Error(TN_DATA_LOSS, "[graph] a number of this dtype cannot vary");
     number = *made;
   }
@@ -82,8 +82,24 @@ double in_form(Varying::Form form, int64_t size) {
       return 1 / std::sqrt(n);
     case Varying::Form::Unbiased:
       return n / (n - 1);
+    case Varying::Form::Log:
+      return std::log(n);
     default:
       return n;
+  }
+}
+
+double number_at(const Varying& how, int64_t size) {
+  const double number = in_form(how.form, size);
+  switch (how.scale) {
+    case Varying::Scale::Times:
+      return number * how.factor;
+    case Varying::Scale::By:
+      return number / how.factor;
+    case Varying::Scale::Over:
+      return how.factor / number;
+    default:
+      return number;
   }
 }
 

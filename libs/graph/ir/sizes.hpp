@@ -33,11 +33,15 @@ struct Size {
 
 // A number of the graph that depends on sizes. Its place is counted in the order of each_number.
 struct Varying {
-  // How a floating-point number depends on n: n, 1/n, sqrt(n), 1/sqrt(n) or n/(n-1).
-  enum class Form : uint8_t { Plain, Reciprocal, Root, ReciprocalRoot, Unbiased };
+  // How a floating-point number depends on n: n, 1/n, sqrt(n), 1/sqrt(n), n/(n-1) or log(n).
+  enum class Form : uint8_t { Plain, Reciprocal, Root, ReciprocalRoot, Unbiased, Log };
+  // And how that is combined with a factor: not at all, times it, divided by it, or it divided by that.
+  enum class Scale : uint8_t { None, Times, By, Over };
   uint32_t place = 0;
   uint32_t size = 0;
   Form form = Form::Plain;
+  Scale scale = Scale::None;
+  double factor = 1;
 };
 
 struct Sizes {
@@ -53,6 +57,8 @@ struct Sizes {
 };
 
 double in_form(Varying::Form form, int64_t size);
+// The floating-point number at this value of its size.
+double number_at(const Varying& how, int64_t size);
 // The value of every formula in `sizes` at these dims. Throws Error(TN_OUT_OF_RANGE) if one does not fit into 64 bits.
 std::vector<int64_t> evaluate(const Sizes& sizes, std::span<const int64_t> dims);
 // "batch*64 + 2", "(length + 1) // 2".

@@ -46,12 +46,15 @@ class Writer {
   }
   // The same for floating-point numbers.
   std::string in_form(const void* value, std::string plain) const {
-    static constexpr const char* kForms[] = {"{}", "1/({})", "sqrt({})", "1/sqrt({})",
-                                             "n/(n-1) of {}"};
+    static constexpr const char* kForms[] = {"{}",         "1/({})",        "sqrt({})",
+                                             "1/sqrt({})", "n/(n-1) of {}", "log({})"};
+    static constexpr const char* kScales[] = {"{}", "{}*{:.9g}", "{}/{:.9g}", "{1:.9g}/({0})"};
     const auto found = varying_.find(value);
     if (found == varying_.end()) return plain;
-    return fmt::format(fmt::runtime(kForms[static_cast<size_t>(found->second->form)]),
-                       to_text(*sizes_, found->second->size));
+    const Varying& how = *found->second;
+    const std::string form = fmt::format(fmt::runtime(kForms[static_cast<size_t>(how.form)]),
+                                         to_text(*sizes_, how.size));
+    return fmt::format(fmt::runtime(kScales[static_cast<size_t>(how.scale)]), form, how.factor);
   }
   std::string list_of(std::span<const int64_t> numbers) const {
     std::vector<std::string> texts;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 
 #include "ir/numbers.hpp"
 #include "ir/schema.hpp"
@@ -30,7 +31,28 @@ double size_in(Varying::Form form, double value) {
          : form == Form::Reciprocal     ? 1 / value
          : form == Form::Root           ? value * value
          : form == Form::ReciprocalRoot ? 1 / (value * value)
+         : form == Form::Log            ? std::exp(value)
                                         : value / (value - 1);
+}
+
+constexpr int64_t kMostBy = 16;  // of fractions
+
+// What a factor may be that is about these numbers: one of few digits, or such a multiple of pi, or exactly one of them.
+std::vector<double> candidates(const std::vector<double>& about) {
+  std::vector<double> found;
+  for (const double unit : {1.0, std::numbers::pi})
+    for (int digits = 1; digits <= 9; ++digits) {
+      const double value = about[0] / unit;
+      const double scale = std::pow(10, digits - 1 - std::floor(std::log10(std::abs(value))));
+      // Dividing by a power of ten gives the number that its decimals name.
+      const double near = scale >= 1 ? std::round(value * scale) / scale
+                                     : std::round(value * scale) * std::round(1 / scale);
+      found.push_back(near * unit);
+    }
+  for (const double one : about)
+    for (const double near : {one, std::nextafter(one, HUGE_VAL), std::nextafter(one, -HUGE_VAL)})
+      found.push_back(near);
+  return found;
 }
 
 }  // namespace
@@ -84,7 +106,7 @@ void Numbered::find(uint32_t place, const Node* node, size_t argument, Pass pass
   const bool real = numbers_[0].real[place].has_value();
   if (!varies(place) || (first && real)) return;
   const auto found = real ? find_real(place) : find_whole(place, pass == Pass::Results);
-  if (found && !first) varying_.push_back({place, found->size, found->form});
+  if (found && !first) varying_.push_back(*found);
   if (found || first) return;
   std::vector<std::string> values;
   for (const Numbers& one : numbers_)
@@ -112,8 +134,8 @@ std::optional<Varying> Numbered::find_whole(uint32_t place, bool shape) {
 // The size behind a floating-point number in one of the forms, if it reproduces the number bit for bit.
 std::optional<Varying> Numbered::find_real(uint32_t place) {
   using Form = Varying::Form;
-  for (const Form form :
-       {Form::Plain, Form::Reciprocal, Form::Root, Form::ReciprocalRoot, Form::Unbiased}) {
+  for (const Form form : {Form::Plain, Form::Reciprocal, Form::Root, Form::ReciprocalRoot,
+                          Form::Unbiased, Form::Log}) {
     Samples values;
     for (const Numbers& one : numbers_) {
       const double size = size_in(form, *one.real[place]);
@@ -121,20 +143,78 @@ std::optional<Varying> Numbered::find_real(uint32_t place) {
       values.push_back(std::llround(size));
     }
     if (values.size() != numbers_.size()) continue;
-    const auto has_bits = [&](const Samples& sizes) { return is_of(place, form, sizes); };
+    const auto has_bits = [&](const Samples& sizes) { return is_of({place, 0, form}, sizes); };
     auto found = has_bits(values) ? formulas_.find(values, false) : std::nullopt;
     if (!found && form == Form::Unbiased) found = formulas_.find_near(values, has_bits);
     if (found) return Varying{place, *found, form};
+  }
+  if (const auto part = find_part(place)) return part;
+  return find_scaled(place);
+}
+
+// A fraction of a size by a small number, as halves are.
+std::optional<Varying> Numbered::find_part(uint32_t place) {
+  for (int64_t by = 2; by <= kMostBy; ++by) {
+    Samples values;
+    for (const Numbers& one : numbers_) {
+      const double size = *one.real[place] * static_cast<double>(by);
+      if (!(std::abs(size) < 1e15)) return std::nullopt;
+      values.push_back(std::llround(size));
+    }
+    Varying how{place, 0, Varying::Form::Plain, Varying::Scale::By, static_cast<double>(by)};
+    if (!is_of(how, values)) continue;
+    const auto found = formulas_.find(values, false);
+    if (!found) continue;
+    how.size = *found;
+    return how;
+  }
+  return std::nullopt;
+}
+
+// A size near one that is known, or a function of it, times a constant, by it, or the constant by that.
+std::optional<Varying> Numbered::find_scaled(uint32_t place) {
+  using Form = Varying::Form;
+  const std::vector<Samples> all = formulas_.values();
+  for (const Form form : {Form::Plain, Form::Root, Form::Log})
+    for (const Samples& known : all)
+      for (const int64_t more : {0, -1, 1, -2, 2}) {
+        Samples sizes = known;
+        for (int64_t& size : sizes) size += more;
+        if (std::ranges::min(sizes) < (form == Form::Log ? 2 : 1)) continue;
+        for (const auto scale : {Varying::Scale::Times, Varying::Scale::Over, Varying::Scale::By})
+          if (auto found = scaled_by({place, 0, form, scale}, sizes)) return found;
+      }
+  return std::nullopt;
+}
+
+std::optional<Varying> Numbered::scaled_by(Varying how, const Samples& sizes) {
+  std::vector<double> factors;
+  for (size_t p = 0; p < sizes.size(); ++p) {
+    const double base = in_form(how.form, sizes[p]), value = *numbers_[p].real[how.place];
+    factors.push_back(how.scale == Varying::Scale::Times  ? value / base
+                      : how.scale == Varying::Scale::Over ? value * base
+                                                          : base / value);
+    if (!(std::abs(factors.back() - factors[0]) <= 1e-6 * std::abs(factors[0])))
+      return std::nullopt;
+  }
+  for (const double factor : candidates(factors)) {
+    how.factor = factor;
+    if (!is_of(how, sizes)) continue;
+    const auto found = formulas_.find(sizes, false);
+    if (!found) return std::nullopt;
+    how.size = *found;
+    return how;
   }
   return std::nullopt;
 }
 
 // Whether these sizes reproduce the number's bits at every probe.
-bool Numbered::is_of(uint32_t place, Varying::Form form, const Samples& sizes) const {
+bool Numbered::is_of(const Varying& how, const Samples& sizes) const {
+  const uint32_t place = how.place;
   for (size_t p = 0; p < sizes.size(); ++p) {
     const Numbers& one = numbers_[p];
     const auto wanted = number_of(one.dtype[place], *one.real[place]),
-               made = number_of(one.dtype[place], in_form(form, sizes[p]));
+               made = number_of(one.dtype[place], number_at(how, sizes[p]));
     if (!wanted || !made || wanted->bytes != made->bytes) return false;
   }
   return true;

@@ -38,7 +38,10 @@ class Numbered {
   bool varies(uint32_t place) const;
   std::optional<Varying> find_whole(uint32_t place, bool shape);
   std::optional<Varying> find_real(uint32_t place);
-  bool is_of(uint32_t place, Varying::Form form, const Samples& sizes) const;
+  std::optional<Varying> find_scaled(uint32_t place);
+  std::optional<Varying> find_part(uint32_t place);
+  std::optional<Varying> scaled_by(Varying how, const Samples& sizes);
+  bool is_of(const Varying& how, const Samples& sizes) const;
 
   Formulas formulas_;
   std::vector<Numbers> numbers_;

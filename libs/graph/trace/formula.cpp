@@ -81,6 +81,7 @@ std::optional<uint32_t> Formulas::find(const Samples& values, bool shape) {
     return std::nullopt;
   if (auto made = linear(values)) return keep(std::move(*made), values, shape);
   if (auto made = two_products(values)) return keep(std::move(*made), values, shape);
+  if (auto made = half(values)) return keep(std::move(*made), values, true);
   if (auto made = quotient(values)) return keep(std::move(*made), values, true);
   if (auto made = bounded(values)) return keep(std::move(*made), values, true);
   return std::nullopt;
@@ -152,6 +153,17 @@ std::optional<Size> Formulas::two_products(const Samples& values) const {
                       static_cast<int64_t>(rest));
     }
   return std::nullopt;
+}
+
+// Half of a sum of two products, as is n (n + 1) / 2.
+std::optional<Size> Formulas::half(const Samples& values) const {
+  Samples twice = values;
+  for (int64_t& one : twice) one *= 2;
+  auto made = two_products(twice);
+  if (!made) return std::nullopt;
+  made->kind = Size::Kind::Quotient;
+  made->by = 2;
+  return made;
 }
 
 // values = (a*x + b) / by, rounded down: by * values - a*x lies in an interval of `by` numbers.

@@ -42,6 +42,7 @@ class Formulas {
   void add_factor(uint32_t factor);
   std::optional<Size> linear(const Samples& values) const;
   std::optional<Size> two_products(const Samples& values) const;
+  std::optional<Size> half(const Samples& values) const;
   std::optional<Size> quotient(const Samples& values);
   std::optional<Size> bounded(const Samples& values) const;
   uint32_t keep(Size size, const Samples& values, bool factor);

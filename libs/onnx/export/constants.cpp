@@ -5,7 +5,7 @@
 
 namespace tenon::onnx {
 
-std::string Emitter::weight(const Tensor& tensor, std::string name) {
+std::string Emitter::weight(const Tensor& tensor, const std::string& name) {
   const Tensor on_host = tensor.cpu().contiguous();
   if (!name.empty()) return initializer(on_host, name);
   if (shared_->sketch) {
@@ -111,6 +111,8 @@ std::string Emitter::followed(const Tensor& like, const std::vector<Follows>& el
   const Form form = elements[0].form;
   if (form == Form::Root || form == Form::ReciprocalRoot) made = node("Sqrt", {made});
   if (form == Form::Reciprocal || form == Form::ReciprocalRoot) made = node("Reciprocal", {made});
+  if (form == Form::Log) made = node("Log", {made});
+  if (elements[0].factor != 1) made = node("Mul", {made, number(elements[0].factor, like.dtype())});
   graph_ = here;
   shared_->computes_sizes = false;
   return made;

@@ -1,6 +1,7 @@
 // Control flow: bodies are inner graphs. Values of the outer graph keep their names in them.
 #include "export/table.hpp"
 #include "model/files.hpp"
+#include "tenon/creation.hpp"
 
 namespace tenon::onnx {
 namespace {
@@ -143,11 +144,57 @@ void cumprod(Emitter& out, const RecordedCall& call) {
                            2)[1]);
 }
 
+// Running maxima or minima and their places: a scan that takes an entry if it is no less than the one so far, or not a number.
+void running_extreme(Emitter& out, const RecordedCall& call) {
+  const RecordedView x = call.view("x");
+  if (x.shape.empty()) {
+    out.hold(call.results[0], out.value(x));
+    return out.hold(call.results[1], out.node("Expand", {out.number(0, DType::I64), out.ints({})}));
+  }
+  const auto rank = static_cast<int64_t>(x.shape.size());
+  const int64_t dim = (call.integer("dim") + rank) % rank;
+  std::vector<int64_t> slice = x.shape;
+  slice.erase(slice.begin() + dim);
+  Subgraph graph(out);
+  const std::string best = graph.input(x.dtype, slice), place = graph.input(DType::I64, slice),
+                    one = graph.input(x.dtype, slice), at = graph.input(DType::I64, {});
+  const auto node = [&](const char* op, const Names& inputs) {
+    Writer made;
+    for (const std::string& input : inputs) made.bytes(1, input);
+    std::string result = out.fresh(op);
+    graph.nodes().message(1, made.bytes(2, result).bytes(3, result).bytes(4, op));
+    return result;
+  };
+  std::string taken = node(call.op == "cummax" ? "GreaterOrEqual" : "LessOrEqual", {one, best});
+  if (is_floating(x.dtype)) taken = node("Or", {taken, node("IsNaN", {one})});
+  const std::string value = node("Where", {taken, one, best}),
+                    index = node("Where", {taken, at, place});
+  for (int i = 0; i < 2; ++i) {
+    graph.result(value, x.dtype, slice);
+    graph.result(index, DType::I64, slice);
+  }
+  const std::string given = out.value(x);
+  const std::string first =
+      out.node("Gather", {given, out.weight(tensor(int64_t{0}))}, {{"axis", dim}});
+  const std::string zero = out.node("Expand", {out.number(0, DType::I64), out.ints(slice)});
+  const std::string places = out.range(x.shape[static_cast<size_t>(dim)]);
+  const std::vector<int64_t> in_axes = {dim, 0}, out_axes = {dim, dim};
+  const Names made = out.nodes("Scan", {first, zero, given, places},
+                               {{"body", graph.finish("body")},
+                                {"num_scan_inputs", int64_t{2}},
+                                {"scan_input_axes", in_axes},
+                                {"scan_output_axes", out_axes}},
+                               4);
+  out.hold(call.results[0], made[2]);
+  out.hold(call.results[1], made[3]);
+}
+
 }  // namespace
 
 void add_control(std::map<std::string, Emit>& table) {
   table["cond"] = cond;
   table["cumprod"] = cumprod;
+  table["cummax"] = table["cummin"] = running_extreme;
   table["loop"] = loop;
   table["scan"] = scan;
 }

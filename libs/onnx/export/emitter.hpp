@@ -52,7 +52,7 @@ class Emitter {
   // Add constants.
   std::string ints(const std::vector<int64_t>& numbers);
   std::string number(double value, DType dtype);
-  std::string weight(const Tensor& tensor, std::string name = "");
+  std::string weight(const Tensor& tensor, const std::string& name = "");
   // 0, 1, … n - 1 as INT64.
   std::string range(int64_t n);
 

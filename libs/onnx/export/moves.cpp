@@ -264,8 +264,13 @@ void full(Emitter& out, const RecordedCall& call) {
 
 void eye(Emitter& out, const RecordedCall& call) {
   const RecordedView& made = call.results[0];
-  const std::string like = out.node("Expand", {out.number(0, made.dtype), out.ints(made.shape)});
-  out.give(call, out.node("EyeLike", {like}, {{"k", call.integer("k")}}));
+  // ONNX Runtime has no EyeLike of booleans.
+  const DType dtype = made.dtype == DType::Bool ? DType::I64 : made.dtype;
+  const std::string like = out.node("Expand", {out.number(0, dtype), out.ints(made.shape)});
+  std::string name = out.node("EyeLike", {like}, {{"k", call.integer("k")}});
+  if (dtype != made.dtype)
+    name = out.node("Cast", {name}, {{"to", static_cast<int64_t>(type_of_dtype(made.dtype))}});
+  out.give(call, name);
 }
 
 // Computed in double precision, unless it counts from 0.

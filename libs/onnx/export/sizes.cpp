@@ -12,6 +12,8 @@ namespace {
 constexpr std::array<int64_t, 16> kUnusual = {101, 106, 111, 108, 113, 126, 107, 136,
                                               109, 114, 127, 124, 137, 118, 131, 152};
 constexpr size_t kProbes = 8;
+constexpr std::array kForms = {Follows::Form::Plain, Follows::Form::Reciprocal, Follows::Form::Root,
+                               Follows::Form::ReciprocalRoot, Follows::Form::Log};
 
 int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - static_cast<int64_t>(a % b != 0 && (a < 0) != (b < 0));
@@ -143,21 +145,54 @@ std::optional<Follows> Sizes::find(const std::vector<double>& values, DType dtyp
       whole(values[0]))
     return Follows{Form::Plain, static_cast<int64_t>(values[0]), {}};
   const double tolerance = precision_of(dtype);
-  for (const Form form : {Form::Plain, Form::Reciprocal, Form::Root, Form::ReciprocalRoot}) {
-    std::vector<double> numbers;
-    for (const double value : values)
-      numbers.push_back(nearest(form == Form::Plain        ? value
-                                : form == Form::Reciprocal ? 1 / value
-                                : form == Form::Root       ? value * value
-                                                           : 1 / (value * value),
-                                tolerance));
-    if (std::ranges::any_of(numbers, [](double value) { return std::isnan(value); })) continue;
-    if (auto found = linear(numbers)) {
-      found->form = form;
-      return found;
-    }
-    if (!is_floating(dtype)) break;
-  }
+  if (!is_floating(dtype)) return in_form(Form::Plain, values, tolerance);
+  for (const Form form : kForms)
+    if (auto found = in_form(form, values, tolerance)) return found;
+  return scaled(values, tolerance);
+}
+
+std::optional<Follows> Sizes::in_form(Follows::Form form, const std::vector<double>& values,
+                                      double tolerance) const {
+  using Form = Follows::Form;
+  std::vector<double> numbers;
+  for (const double value : values)
+    numbers.push_back(nearest(form == Form::Plain        ? value
+                              : form == Form::Reciprocal ? 1 / value
+                              : form == Form::Root       ? value * value
+                              : form == Form::Log        ? std::exp(value)
+                                                         : 1 / (value * value),
+                              tolerance));
+  if (std::ranges::any_of(numbers, [](double value) { return std::isnan(value); }))
+    return std::nullopt;
+  auto found = linear(numbers);
+  if (found) found->form = form;
+  return found;
+}
+
+// A fraction of a formula, or a size near one that is known times a factor, in one of the forms.
+std::optional<Follows> Sizes::scaled(const std::vector<double>& values, double tolerance) const {
+  using Form = Follows::Form;
+  std::vector<double> unscaled(values.size());
+  const auto with = [&](Form form, double factor) {
+    for (size_t k = 0; k < values.size(); ++k) unscaled[k] = values[k] / factor;
+    auto found = in_form(form, unscaled, tolerance);
+    if (found) found->factor = factor;
+    return found;
+  };
+  for (int by = 2; by <= 16; ++by)
+    if (auto found = with(Form::Plain, 1.0 / by)) return found;
+  for (const Form form : kForms)
+    for (size_t i = 0; i < values_[0].size(); ++i)
+      for (const int more : {0, -1, 1, -2, 2}) {
+        const double size = values_[0][i] + more;
+        const double base = form == Form::Plain        ? size
+                            : form == Form::Reciprocal ? 1 / size
+                            : form == Form::Root       ? std::sqrt(size)
+                            : form == Form::Log        ? std::log(size)
+                                                       : 1 / std::sqrt(size);
+        if (!(size > 1) || values[0] == 0) continue;
+        if (auto found = with(form, values[0] / base)) return found;
+      }
   return std::nullopt;
 }
 

@@ -5,9 +5,9 @@
 
 namespace tenon::onnx {
 
-// A formula: a sum of products and an offset, or its root, or the reciprocal of one.
+// A formula: a sum of products and an offset, or its root or logarithm, or the reciprocal of one, times a factor.
 struct Follows {
-  enum class Form : uint8_t { Plain, Reciprocal, Root, ReciprocalRoot };
+  enum class Form : uint8_t { Plain, Reciprocal, Root, ReciprocalRoot, Log };
   struct Term {
     int64_t factor = 0;
     std::vector<uint32_t> of = {};  // indices of dims, and beyond their count of formulas
@@ -15,6 +15,7 @@ struct Follows {
   Form form = Form::Plain;
   int64_t offset = 0;
   std::vector<Term> terms = {};
+  double factor = 1;
 };
 
 class Sizes {
@@ -39,6 +40,9 @@ class Sizes {
  private:
   void probe();
   std::vector<double> values_at(const std::vector<int64_t>& sizes) const;
+  std::optional<Follows> in_form(Follows::Form form, const std::vector<double>& values,
+                                 double tolerance) const;
+  std::optional<Follows> scaled(const std::vector<double>& values, double tolerance) const;
   std::optional<Follows> linear(const std::vector<double>& values) const;
   void make_products();
 

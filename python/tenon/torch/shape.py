@@ -473,8 +473,22 @@ def _triangle(op, row, col, offset, dtype, device):
         raise InvalidArgumentError(f'[triangle] {row} rows and {col} columns')
     if dtype not in (_core.int32, _core.int64):
         raise InvalidArgumentError(f'[triangle] dtype must be int32 or int64, not {dtype}')
+    lower = op is ops['tril']
+    if _core._trace_active() and row == col > abs(offset) and (offset <= 0 if lower else offset >= 0):
+        return cast(_corner(row, abs(offset), lower, device), dtype)
     found = ops['nonzero'](op(ops['full']((row, col), 1, _core.int32, device), offset))
     return cast(ops['contiguous'](ops['transpose'](found, 0, 1)), dtype)
+
+
+def _corner(size, offset, lower, device):
+    """The positions of a triangle in a corner of a square matrix, computed without elements, which a graph does not have."""
+    side = size - offset
+    count = side * (side + 1) // 2
+    at = ops['arange'](*((0, count, 1) if lower else (count - 1, -1, -1)), _core.int64, device)
+    # The i-th row begins after i (i + 1) / 2 others, and 8 of these and 1 are a square.
+    row = cast(ops['floor']((ops['sqrt'](cast(at, _core.float64) * 8 + 1) - 1) / 2), _core.int64)
+    column = at - ops['floor_divide'](row * (row + 1), 2)
+    return ops['stack']([row + offset, column] if lower else [side - 1 - row, size - 1 - column], 0)
 
 
 def tril(input, diagonal=0, *, out=None):

@@ -88,6 +88,8 @@ CASES = {
                         tenon.l1_loss(a, a * 2), tenon.l1_loss(a, a * a, 'none')), (x(),)),
     'truth': (lambda a: (tenon.any(a > 1, 1), tenon.all(a > -1, 1), tenon.count_nonzero(a > 0, 0)), (x(),)),
     'order': (lambda a: (tenon.argmax(a, 1), tenon.argmin(a), tenon.sort(a, 2)[0], tenon.argsort(a, 1), tenon.topk(a, 2, 2)[1]), (x(),)),
+    'cummax': (lambda a: (*tenon.cummax(a, 1), *tenon.cummin(a, -1), *tenon.cummax(tenon.cast(a, tenon.int64), 0),
+                          *tenon.cummin(tenon.where(a > 1, tenon.nan, a), 2)), (x(),)),
     'cumsum': (lambda a: tenon.cumsum(a, 1), (x(),)), 'cumprod': (lambda a: (tenon.cumprod(a, 1), tenon.cumprod(a[0, 0], -1), tenon.cumprod(a > 0, 2)), (x(),)), 'softmax': (lambda a: (tenon.softmax(a, 1), tenon.log_softmax(a, -1)), (x(),)),
     'concat': (lambda a: (tenon.concat([a, a.transpose(0, 1).transpose(0, 1)], 1), tenon.stack([a, a], 1)), (x(),)),
     'repeat': (lambda a: tenon.tile(a, (2, 1)), (x(),)),

@@ -1,4 +1,6 @@
 """Models whose sizes runs choose: written once, run by onnxruntime and read again at several sizes."""
+import math
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -116,6 +118,7 @@ CASES = {
     'masked': (masked, [[(2, 3)], [(5, 7)]], BL),
     'shifted columns': (shifted, [[(2, 3), (2, 4)], [(5, 7), (5, 2)]], {0: {0: 'b', 1: 'l'}, 1: {0: 'b', 1: 'm'}}),
     'a table that ends': (Positions(), [[(2, 3, 9)], [(1, 3, 40)], [(4, 3, 3)]], {0: {0: 'b', 2: 'l'}}),
+    'running extremes': (lambda a: (*tenon.cummax(a, 1), *tenon.cummin(a, 0)), [[(2, 3)], [(5, 7)], [(1, 40)]], BL),
     'products': (lambda a: (tenon.cumprod(a, 1), tenon.eye(a.shape[1])), [[(2, 3)], [(5, 7)]], BL),
     'two indices': (lambda a: a[:, tenon.tensor([0, 1]), tenon.tensor([2, 0])], [[(2, 3, 4)], [(5, 7, 4)]], BL),
     'lstm': (nn.LSTM(4, 5, batch_first=True), [[(2, 3, 4)], [(5, 7, 4)]], BL),
@@ -263,3 +266,14 @@ def test_parts_that_are_rounded_up_and_down(tmp_path):
     """Halves of even and of odd sizes: other slices, and other nodes for the same views."""
     shapes = [[(batch, length, 6)] for batch, length in ((2, 9), (1, 2), (3, 3), (1, 8), (2, 50), (1, 77), (2, 128))]
     check(halves, shapes, {0: {0: 'batch', 1: 'length'}}, tmp_path / 'm.onnx')
+
+
+def numbers(x):
+    length = x.shape[1]
+    scaled = x * (2.0 / length) + 1.5 * length + length / 3 + math.log(length + 1) / math.log(512) + (length - 0.5) + math.sqrt(length) * 1.25
+    window = 0.5 - 0.5 * tenon.cos(tenon.arange(length, dtype=tenon.float64) * (2 * math.pi / (length + 1)))
+    return scaled, tenon.where(tenon.eye(length, dtype=tenon.bool), 0.0, x @ x.mT), x * tenon.cast(window, tenon.float32)[:, None]
+
+
+def test_numbers_computed_from_sizes(tmp_path):
+    check(numbers, [[(2, n, 6)] for n in (9, 2, 3, 8, 50, 77, 128)], {0: {1: 'length'}}, tmp_path / 'm.onnx')
