@@ -1,6 +1,6 @@
 """opcheck(): whether what is registered for an op fits together."""
 from ..._core import Tensor
-from .op import REGISTERED, CustomOpDef
+from .op import REGISTERED, CustomOpDef, Flattening
 
 _TESTS = 'test_schema', 'test_autograd_registration', 'test_faketensor', 'test_aot_dispatch_dynamic'
 
@@ -77,10 +77,9 @@ def _fake(op, args):
 def _gradients(op, args):
     """First gradients against differences, in double precision."""
     from ...testing import gradcheck
-    from .op import _Shape
     if op._backward is None and op._recorded is None:
         return
-    shape = _Shape(args)
+    shape = Flattening(args)
     leaves = [x.detach().double().requires_grad_() if isinstance(x, Tensor) and x.requires_grad else x for x in shape.split(_copies(args))]
     at = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.requires_grad]
 

@@ -29,11 +29,11 @@ class CustomOpDef:
         args = self._cast(args)
         if self._schema.writes:
             return self._run(args)
-        found = _Shape(args)
+        found = Flattening(args)
         return self._function.apply(found, *found.split(args))
 
     def _run(self, args):
-        tensors = [x for x in _Shape(args).split(args) if isinstance(x, Tensor)]
+        tensors = [x for x in Flattening(args).split(args) if isinstance(x, Tensor)]
         kind = tensors[0].device.type if tensors else 'cpu'
         kernel = self._kernels.get(kind) or (self._fake if kind == 'meta' else None) or self._kernels.get(None)
         if kernel is None and kind == 'trace':  # whatever device is recorded
@@ -102,7 +102,7 @@ class CustomOpDef:
         return self
 
 
-class _Shape:
+class Flattening:
     """How arguments, some of them lists, become a flat sequence, and back."""
 
     def __init__(self, args):
