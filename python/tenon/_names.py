@@ -66,7 +66,7 @@ def both_names(function):
             if len(kwargs) == 1:  # the usual call, in fewer steps
                 (name, value), = kwargs.items()
                 real = others.get(name)
-                if real in direct and real not in names[:len(args)]:
+                if real is not None and real in direct and real not in names[:len(args)]:
                     return function(*args, **{real: value})
             other = None if all(name in names or name in others for name in kwargs) else _pytorchs(function, kwargs)
             if other is not None:

@@ -56,7 +56,7 @@ class TenonBackend(AbstractBackend):
         return x.is_floating_point() or x.is_complex()
 
     def layers(self):
-        from .layers import torch as layers
+        from .einops.layers import torch as layers
         return layers
 
     def einsum(self, pattern, *x):

@@ -8,4 +8,6 @@ own functions may stay as they are.
 >>> rearrange(torch.arange(6), '(a b) -> b a', a=2).tolist()
 [[0, 3], [1, 4], [2, 5]]
 """
-from einops import *
+from einops import EinopsError, asnumpy, einsum, pack, parse_shape, rearrange, reduce, repeat, unpack
+
+__all__ = ['EinopsError', 'asnumpy', 'einsum', 'pack', 'parse_shape', 'rearrange', 'reduce', 'repeat', 'unpack']

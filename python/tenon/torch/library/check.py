@@ -1,4 +1,6 @@
 """opcheck(): whether what is registered for an op fits together."""
+from collections.abc import Callable
+
 from ..._core import Tensor
 from .op import REGISTERED, CustomOpDef, Flattening
 
@@ -92,4 +94,4 @@ def _gradients(op, args):
         gradcheck(call, tuple(leaves[i] for i in at))
 
 
-_RUN = dict(zip(_TESTS, (_schema, _autograd, _fake, _gradients)))
+_RUN: dict[str, Callable] = dict(zip(_TESTS, (_schema, _autograd, _fake, _gradients)))

@@ -4,7 +4,7 @@ import inspect
 import re
 import types
 import typing
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ... import _core
 from ..._core import Tensor
@@ -28,7 +28,7 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
     """The schema of a function from the annotations of its arguments and results."""
     signature, hints = inspect.signature(prototype_function), typing.get_type_hints(prototype_function)
 
-    def fail(text):
+    def fail(text) -> NoReturn:
         raise ValueError(f'infer_schema(func): {text} Got func with signature {signature})')
     if mutates_args == 'unknown':
         mutates_args = [name for name, hint in hints.items() if name != 'return' and 'Tensor' in _type_of(hint, '')]

@@ -35,8 +35,8 @@ class EinMix(_EinmixMixin, torch.nn.Module):
         self.bias = None if bias_shape is None else torch.nn.Parameter(torch.zeros(bias_shape).uniform_(-bias_bound, bias_bound))
 
     def _create_rearrange_layers(self, pre_reshape_pattern, pre_reshape_lengths, post_reshape_pattern, post_reshape_lengths):
-        self.pre_rearrange = None if pre_reshape_pattern is None else Rearrange(pre_reshape_pattern, **pre_reshape_lengths)
-        self.post_rearrange = None if post_reshape_pattern is None else Rearrange(post_reshape_pattern, **post_reshape_lengths)
+        self.pre_rearrange = None if pre_reshape_pattern is None else Rearrange(pre_reshape_pattern, **dict(pre_reshape_lengths or {}))
+        self.post_rearrange = None if post_reshape_pattern is None else Rearrange(post_reshape_pattern, **dict(post_reshape_lengths or {}))
 
     def forward(self, input):
         """The mixed input."""
