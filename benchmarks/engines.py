@@ -19,7 +19,7 @@ import models
 import numpy as np
 from device import cell
 from python_overhead import describe
-from sections import begin, command_line, rest, run_report
+from sections import ENGINES, begin, command_line, rest, run_report
 from sides import Tenon, Torch
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'engines.md'
@@ -128,7 +128,7 @@ def agree(name, results):
 
 def times_of(callables, rounds):
     def seconds(fn, count):
-        rest()
+        rest(ENGINES)
         fn()
         start = time.perf_counter()
         for _ in range(count):

@@ -20,7 +20,7 @@ os.environ.setdefault('TENON_NUM_THREADS', str(THREADS))
 import numpy as np  # noqa: E402
 import onnx_rows  # noqa: E402
 from python_overhead import describe  # noqa: E402
-from sections import begin, chosen, command_line, rest, write_section  # noqa: E402
+from sections import ENGINES, begin, chosen, command_line, rest, write_section  # noqa: E402
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'onnx_models.md'
 INTRODUCTION = """# Models of others
@@ -111,7 +111,7 @@ def measure(path, row, rounds):
     times = [[] for _ in works]
     for _ in range(rounds):
         for fn, own in zip(works, times):
-            rest()
+            rest(ENGINES)
             fn()
             own.append(seconds(fn, count))
     return model, worst, [statistics.median(own) for own in times]

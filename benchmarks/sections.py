@@ -4,9 +4,12 @@ import sys
 import time
 
 
-def rest():
+ENGINES = 0.06  # seconds of rest() where onnxruntime takes part, whose threads look for work for 35 ms
+
+
+def rest(seconds=0.02):
     """Between the calls of two libraries: OpenMP's threads look for work for up to 10 ms after PyTorch's, on the cores of the other."""
-    time.sleep(0.02)
+    time.sleep(seconds)
 
 
 def write_section(path, introduction, section):
