@@ -1,4 +1,6 @@
 // Cholesky's factor and systems with triangular matrices (LAPACK potrf, trtrs).
+#include <limits>
+
 #include "../kernels.hpp"
 #include "../matrix.hpp"
 #include "../positions.hpp"
@@ -15,7 +17,7 @@ int first_bad_minor(const T* a, int n, int info) {
   return info;
 }
 
-// report(from, i, info) for each matrix: the first leading minor that is not positive, or 0.
+// report(from, i, info) for each matrix: the first leading minor that is not positive, or 0. Such a matrix has no factor: NaN.
 template <class T, class Report>
 void factor_positive(const sdk::Call& call, Report&& report) {
   const Matrices<const T> from(call.in(arg::cholesky::x));
@@ -34,7 +36,9 @@ void factor_positive(const sdk::Call& call, Report&& report) {
         lapack<T>().potrf(upper ? "L" : "U", &n, a, &n, &info, 1);
         check_arguments(info);
       }
-      report(from, i, first_bad_minor(a, n, info));
+      info = first_bad_minor(a, n, info);
+      report(from, i, info);
+      if (info > 0) std::fill_n(a, n * n, T(std::numeric_limits<Real<T>>::quiet_NaN()));
       for (int64_t r = 0; r < n; ++r)
         upper ? std::fill_n(a + r * n, r, T(0)) : std::fill_n(a + r * n + r + 1, n - r - 1, T(0));
     };
@@ -54,7 +58,7 @@ void cholesky(const sdk::Call& call) {
 }
 TN_LINALG_TYPES(cholesky)
 
-// The same without an error: the factor is right up to that minor.
+// The same without an error.
 template <class T>
 void cholesky_ex(const sdk::Call& call) {
   auto* infos = sdk::data<int32_t>(call.out(arg::cholesky::result::info));

@@ -90,7 +90,7 @@ def cholesky(input, *, upper=False, out=None):
 
 
 def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
-    """(L, info): info is the order of the first leading minor that is not positive, or 0; up to that one the factor is right."""
+    """(L, info): info is the order of the first leading minor that is not positive, or 0; such a matrix has NaN for a factor."""
     if check_errors:
         return into(out, _CholeskyEx(cholesky(input, upper=upper), full(input.shape[:-2], 0, input, _core.int32)))
     return into(out, _CholeskyEx(*plugin_op('linalg.cholesky_ex')(_square('cholesky', input), upper)))

@@ -130,7 +130,7 @@ def test_the_first_pivot_or_minor_that_fails_is_told():
     x = tenon.asarray([[[1.0, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 2, 0], [2, 4, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 0], [0, 0, 0]]])
     assert tenon.op('linalg.lu_factor')(x)[2].tolist() == [0, 2, 1]
     factor, info = tenon.op('linalg.cholesky_ex')(x)
-    assert info.tolist() == [0, 2, 1] and factor[0].tolist() == np.eye(3).tolist() and factor[1, 0].tolist() == [1, 0, 0]
+    assert info.tolist() == [0, 2, 1] and factor[0].tolist() == np.eye(3).tolist() and tenon.isnan(factor[1, 2, 0]).item()
     assert tenon.op('linalg.cholesky_ex')(x * float('nan'))[1].tolist() == [1, 1, 1]
     with pytest.raises(tenon.InvalidArgumentError, match='order 1 is not positive'):
         linalg.cholesky(x * float('nan'))
