@@ -2,6 +2,7 @@
 from .... import _core
 from ...._core import ops
 from ..._common import cast
+from .resampling import cubic_far, cubic_near, scale_of
 
 _HALF_WIDTH = {'bilinear': 1.0, 'bicubic': 2.0}  # of the filters, in entries of the larger image
 
@@ -9,8 +10,7 @@ _HALF_WIDTH = {'bilinear': 1.0, 'bicubic': 2.0}  # of the filters, in entries of
 def antialiased(x, dim, size, factor, mode, align_corners):
     """One of the last two dimensions resampled to another size; factor: its scale, or None for the ratio of sizes."""
     n = x.shape[dim]
-    scale = (n - 1) / (size - 1) if align_corners and size > 1 else 0.0 if align_corners else n / size if factor is None else 1 / factor
-    weights = ops['to'](cast(_weights(n, size, scale, mode), x.dtype), x.device)
+    weights = ops['to'](cast(_weights(n, size, scale_of(n, size, factor, align_corners), mode), x.dtype), x.device)
     return ops['matmul'](weights, x) if dim == x.ndim - 2 else ops['matmul'](x, ops['transpose'](weights, 0, 1))
 
 
@@ -29,7 +29,4 @@ def _triangle(d):
 
 
 def _cubic(d, a=-0.5):
-    """Keys, Cubic convolution interpolation for digital image processing, 1981, eq. 4 and 8."""
-    near = ((a + 2) * d - (a + 3)) * d * d + 1
-    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return ops['where'](d < 1, near, far)
+    return ops['where'](d < 1, cubic_near(d, a), cubic_far(d, a))

@@ -10,6 +10,7 @@ from ..._backward_names import named
 from ..._common import cast, check, full, rank
 from .antialias import antialiased
 from .conv import _each
+from .resampling import cubic_weights, scale_of
 
 affine_grid = _functional.affine_grid
 
@@ -226,7 +227,7 @@ def _resized_to(input, size, scale_factor, recompute_scale_factor):
 def _resized(x, dim, size, factor, mode, align_corners):
     """One dimension resampled to another size: a weighted sum of entries."""
     n = x.shape[dim]
-    scale = (n - 1) / (size - 1) if align_corners and size > 1 else 0.0 if align_corners else n / size if factor is None else 1 / factor
+    scale = scale_of(n, size, factor, align_corners)
     place = ops['arange'](0, size, 1, _core.float64, 'cpu')  # positions in double precision, which not every device has
     if mode.startswith('nearest'):
         return ops['index_select'](x, dim, _entry((place + (0.5 if mode == 'nearest-exact' else 0.0)) * scale, n, x))
@@ -235,7 +236,7 @@ def _resized(x, dim, size, factor, mode, align_corners):
         place = ops['clamp'](place, 0, None)
     low = ops['floor'](place)
     part = place - low
-    taps = ((0, 1 - part), (1, part)) if mode != 'bicubic' else tuple(zip((-1, 0, 1, 2), _cubic(part)))
+    taps = ((0, 1 - part), (1, part)) if mode != 'bicubic' else tuple(zip((-1, 0, 1, 2), cubic_weights(part)))
     shape, found = tuple(size if d == dim else 1 for d in range(x.ndim)), None
     for offset, weights in taps:
         term = ops['index_select'](x, dim, _entry(low + offset, n, x)) * ops['reshape'](ops['to'](cast(weights, x.dtype), x.device), shape)
@@ -246,16 +247,6 @@ def _resized(x, dim, size, factor, mode, align_corners):
 def _entry(place, n, x):
     """Positions on the host as indices from 0 to n - 1 on the device of x."""
     return ops['to'](cast(ops['clamp'](ops['floor'](place), 0, n - 1), _core.int64), x.device)
-
-
-def _cubic(t, a=-0.75):
-    """The weights of four neighbours at distance t from the second."""
-    def near(d):
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d):
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
 def upsample(input, size=None, scale_factor=None, mode='nearest', align_corners=None):

@@ -4,18 +4,9 @@ import math
 from ...._core import ops
 from ...._errors import InvalidArgumentError
 from ..._common import arange, cast, check
+from .resampling import cubic_weights
 
 _where = ops['where']
-
-
-def _weights(t):
-    """The weights of the four positions -1, 0, 1 and 2 for a position t between 0 and 1: (…, 4)."""
-    def inner(d):
-        return (1.25 * d - 2.25) * d * d + 1
-
-    def outer(d):
-        return ((-0.75 * d + 3.75) * d - 6) * d + 3
-    return ops['stack']([outer(t + 1), inner(t), inner(1 - t), outer(2 - t)], -1)
 
 
 def _reflected(at, size, align_corners):
@@ -32,7 +23,7 @@ def _axis(place, size, padding_mode, align_corners):
     at = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
     floor = ops['floor'](at.detach())
     taps = ops['unsqueeze'](floor, -1) + cast(arange(4, at) - 1, at.dtype)
-    weight = _weights(at - floor)
+    weight = ops['stack'](list(cubic_weights(at - floor)), -1)
     if padding_mode == 'zeros':
         weight = _where((taps >= 0) & (taps < size), weight, 0)
     elif padding_mode == 'reflection':
