@@ -1,11 +1,11 @@
 // The dispatcher checks a call and infers its results as for any other device; no kernel computes them, and no memory holds them.
 #include "trace/meta.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
 #include "tenon/device_type.hpp"
+#include "trace/elementless.hpp"
 
 namespace {
 
@@ -20,23 +20,12 @@ Status run(void*, void*, const tn_call* call) {
   });
 }
 
-class Meta {
+class Meta : public Elementless {
  public:
-  static constexpr uint32_t type_flags = TN_DEVICE_TYPE_UNLISTED;
-
   void info(uint32_t, tn_device_info* out) {
-    out->kind = TN_DEVICE_KIND_OTHER;
-    out->name = str_of("shapes without elements");
-    out->memory_total = out->memory_free = uint64_t{1} << 60;
-    out->compute_units = 1;
-    out->subgroup_size = 1;
-    out->dtypes = TN_MASK_ALL | TN_MASK_F8;
+    describe("shapes without elements", uint64_t{1} << 60, out);
   }
-  void allocate(uint32_t, uint64_t, void** buffer, void** address) {
-    const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
-    *buffer = reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr)
-    *address = nullptr;
-  }
+  void allocate(uint32_t, uint64_t, void** buffer, void** address) { number(buffer, address); }
   void free(uint32_t, void*) {}
   void copy_in(uint32_t, void*, const void*, void*, uint64_t, uint64_t) {}
   void copy_out(uint32_t, void*, void*, uint64_t, void*, uint64_t) {
@@ -44,9 +33,6 @@ class Meta {
   }
   void copy_within(uint32_t, void*, void*, uint64_t, void*, uint64_t, uint64_t) {}
   void fill(uint32_t, void*, void*, uint64_t, uint64_t, const void*, uint32_t) {}
-
- private:
-  std::atomic<uint64_t> next_{1};
 };
 
 Meta g_meta;

@@ -1,12 +1,12 @@
 // trace:0, a device that only records. The dispatcher checks a call, infers its results, brings it into canonical form and passes it to a
 // kernel here, as to any other device; the kernel reports it to its thread's sink.
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
 
 #include "tenon/device_type.hpp"
+#include "trace/elementless.hpp"
 #include "trace/interface.h"
 #include "trace/meta.hpp"
 
@@ -115,23 +115,13 @@ Status run(void* self, void*, const tn_call* call) {
 
 // ---- The device -----------------------------------------------------------------------------------------------------------
 
-class Trace {
+class Trace : public Elementless {
  public:
-  static constexpr uint32_t type_flags = TN_DEVICE_TYPE_UNLISTED;
-
   void info(uint32_t, tn_device_info* out) {
-    out->kind = TN_DEVICE_KIND_OTHER;
-    out->name = str_of("records what is called");
-    out->memory_total = out->memory_free = uint64_t{1} << 50;
-    out->compute_units = 1;
-    out->subgroup_size = 1;
-    out->dtypes = TN_MASK_ALL | TN_MASK_F8;
+    describe("records what is called", uint64_t{1} << 50, out);
   }
   void allocate(uint32_t, uint64_t, void** buffer, void** address) {
-    const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
-    sink().allocated(sink().ctx, number);
-    *buffer = reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr)
-    *address = nullptr;
+    sink().allocated(sink().ctx, number(buffer, address));
   }
   void free(uint32_t, void*) {}
   void copy_in(uint32_t, void*, const void* src, void* buffer, uint64_t offset, uint64_t bytes) {
@@ -146,9 +136,6 @@ class Trace {
   void fill(uint32_t, void*, void*, uint64_t, uint64_t, const void*, uint32_t) {
     fail(TN_UNIMPLEMENTED, "[graph] no fills of bytes");
   }
-
- private:
-  std::atomic<uint64_t> next_{1};
 };
 
 Trace g_trace;
