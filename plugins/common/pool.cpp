@@ -89,6 +89,7 @@ namespace host __attribute__((visibility("hidden"))) {
     for (uint32_t seen = 0;;) {
       await_call(me, seen);
       seen = me.calls.load();
+      if (me.confined) set_free(me);
       if (stop_) return;
       if (hook_ != nullptr) hook_(me.number);
       if (!join()) continue;
@@ -116,6 +117,22 @@ namespace host __attribute__((visibility("hidden"))) {
     me.asleep = false;
   }
 
+  // In a virtual machine the kernel takes a core that rests for one that is taken away: it would wake the worker behind its owner. The
+  // worker is free again once it runs.
+  void Pool::keep_off(Worker & worker, int core) {
+    if (core < 0 || core >= CPU_SETSIZE || worker.confined) return;
+    if (pthread_getaffinity_np(worker.thread, sizeof worker.home, &worker.home) != 0) return;
+    cpu_set_t others = worker.home;
+    CPU_CLR(static_cast<size_t>(core), &others);
+    if (CPU_COUNT(&others) > 0)
+      worker.confined = pthread_setaffinity_np(worker.thread, sizeof others, &others) == 0;
+  }
+
+  void Pool::set_free(Worker & me) {
+    pthread_setaffinity_np(me.thread, sizeof me.home, &me.home);
+    me.confined = false;
+  }
+
   bool Pool::join() {
     uint32_t now = gate_.load();
     while ((now & kOpen) != 0)
@@ -131,8 +148,10 @@ namespace host __attribute__((visibility("hidden"))) {
 
   void Pool::open() {
     gate_.fetch_or(kOpen);
+    const int core = sched_getcpu();
     for (int i = 1; i < loop_.width; ++i) {
       Worker& worker = workers_[static_cast<size_t>(i)];
+      if (worker.asleep) keep_off(worker, core);
       worker.calls.fetch_add(1);
       if (worker.asleep) worker.calls.notify_one();
     }

@@ -4,6 +4,7 @@
 #define TENON_PLUGINS_COMMON_POOL_HPP
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <array>
 #include <atomic>
@@ -60,6 +61,8 @@ namespace host __attribute__((visibility("hidden"))) {
     struct alignas(64) Worker {
       std::atomic<uint32_t> calls{0};
       std::atomic<bool> asleep{false};
+      std::atomic<bool> confined{false};  // to the cores of `home` but the owner's, until it runs
+      cpu_set_t home{};
       Pool* pool = nullptr;
       int number = 0;
       pthread_t thread{};
@@ -68,6 +71,8 @@ namespace host __attribute__((visibility("hidden"))) {
     int hire(int wanted);
     void serve(Worker& me);
     static void await_call(Worker& me, uint32_t seen);
+    static void keep_off(Worker& worker, int core);
+    static void set_free(Worker& me);
     bool join();
     void leave();
     void open();

@@ -1,10 +1,13 @@
 // The threads of plugins that compute on the host: plugins/common/pool.hpp by itself, then through ops.
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -149,6 +152,62 @@ TEST(Threads, TheShareOfALateThreadIsTakenOver) {
   });
   EXPECT_EQ(others, 1);
   EXPECT_EQ(own, 63);
+}
+
+// ---- Where a worker wakes --------------------------------------------------------------------------------------------------
+
+// What the worker saw when it was called, and where it then goes to sleep: on the owner's core.
+struct Seat {
+  int owner = -1;
+  std::atomic<int> thread{0}, core{-1};
+  std::atomic<bool> free{false};
+  cpu_set_t all{};
+} g_seat;
+
+void sit_on_the_owners_core(int) {
+  g_seat.core = sched_getcpu();
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  sched_getaffinity(0, sizeof mask, &mask);
+  g_seat.free = CPU_EQUAL(&mask, &g_seat.all) != 0;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(g_seat.owner), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  sched_setaffinity(0, sizeof mask, &mask);
+  g_seat.thread = gettid();
+}
+
+bool sleeps(int thread) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string line(std::istreambuf_iterator<char>(stat), {});
+  return line.find(") S ") != std::string::npos;
+}
+
+TEST(Threads, AWorkerDoesNotWakeBehindItsOwner) {
+  ASSERT_EQ(sched_getaffinity(0, sizeof g_seat.all, &g_seat.all), 0);
+  if (CPU_COUNT(&g_seat.all) < 2) GTEST_SKIP() << "one core";
+  const auto pool = std::make_unique<Pool>(sit_on_the_owners_core);
+  std::thread owner([&] {
+    g_seat.owner = sched_getcpu();
+    for (int round = 0; round < 50; ++round) {
+      std::atomic<int> there{0};
+      run(*pool, 2, 2, 2, [&](int64_t, int64_t) {
+        ++there;
+        while (there < 2) std::this_thread::yield();
+      });
+      if (round > 0) {
+        EXPECT_NE(g_seat.core, g_seat.owner);
+        EXPECT_TRUE(g_seat.free);
+      }
+      while (!sleeps(g_seat.thread)) std::this_thread::yield();
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(static_cast<size_t>(g_seat.owner), &one);
+      sched_setaffinity(0, sizeof one, &one);
+    }
+  });
+  owner.join();
 }
 
 // ---- Owners ------------------------------------------------------------------------------------------------------------
