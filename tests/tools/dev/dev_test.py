@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """./dev by its words alone: help is help for every verb, and a wrong verb says so. Nothing is set up, built or removed."""
 
+import json
 import pathlib
 import re
 import shutil
@@ -38,6 +39,18 @@ class Dev(unittest.TestCase):
         done = self.run_dev("biuld")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no verb 'biuld'", done.stderr)
+
+    def test_the_development_container_takes_the_lists_of_packages(self):
+        folder = ROOT / ".devcontainer"
+        text = "".join(line for line in (folder / "devcontainer.json").read_text().splitlines(True) if not line.startswith("//"))
+        build = json.loads(text)["build"]
+        recipe = (folder / build["dockerfile"]).read_text()
+        copied = set((folder / build["context"]).resolve().glob(re.search(r"^COPY (\S+) /tmp/setup/$", recipe, re.M)[1]))
+        lists = {ROOT / "tools/setup" / name for name in ("debian-packages.txt", "debian-packages-full.txt")}
+        self.assertEqual(copied, lists)
+        listed = {word for path in lists for line in path.read_text().splitlines() if not line.startswith("#") for word in line.split()}
+        self.assertIn("$(grep -hv '^#' /tmp/setup/*.txt)", recipe)
+        self.assertEqual(listed & set(re.sub(r"(?m)^#.*", "", recipe).split()), set())  # no second copy
 
 
 if __name__ == "__main__":
