@@ -41,7 +41,10 @@ POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_re
              "sdk/conformance/samples": re.compile(r"\b(?:arrays?|dtype|flag|has|integer|real|text)\(a(?:rgs)?, \d|(?<![.\w])a(?:rgs)?\[\d")}
 # A list of an op's arguments in a comment would repeat the schema.
 ARGS_COMMENT = re.compile(r"//\s*(?:args|arguments|outs|results)\s*:")
-BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
+NAMES_OF_BACKENDS = ("cuda", "rocm", "hip", "vulkan", "metal", "dnnl", "onednn", "cublas", "cudnn")
+# Also as a part of a name: cuda_devices, cudaMalloc, kCuda, HAS_CUDA.
+BACKENDS = re.compile("|".join(rf"(?<![A-Za-z]){name}(?![a-z])|{name.title()}(?![a-z])|(?<![A-Z]){name.upper()}(?![A-Z])"
+                               for name in NAMES_OF_BACKENDS))
 SAMPLES = "sdk/conformance/samples"
 # Other families whose files may have a family's kernels, because one loop serves both.
 ALSO_IN = {"activation": {"unary", "binary"}, "binary": {"unary"}, "compare": {"binary"}, "embedding": {"index"}, "index": {"join"},
@@ -60,7 +63,7 @@ def own_headers(folder):
 
 
 def code_only(text):
-    """The text without comments and string contents, but with its line breaks."""
+    """The text without comments, but with its line breaks."""
     keep = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
     return keep.sub(lambda m: "\n" * m.group().count("\n"), text)
 

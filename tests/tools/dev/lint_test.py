@@ -176,6 +176,13 @@ class Doors(Case):
             self.assertEqual(self.breaches(doors.check_positions, "plugins/vulkan/ops/join.cpp", comment + "\n"),
                              ["plugins/vulkan/ops/join.cpp:1: a comment lists arguments; name them, arg::OP::NAME"])
 
+    def test_the_core_names_no_backend(self):
+        for text in ("int cuda_devices();", "cudaMalloc(&p);", "constexpr int kVulkan = 1;", "#ifdef HAS_HIP", 'find("rocm")', "__CUDA_ARCH__"):
+            found = self.breaches(doors.check_backend_names, "core/memory/device.cpp", text + "\n")
+            self.assertEqual([one[:27] for one in found], ["core/memory/device.cpp:1: t"], text)
+        fine = "Hips, ships, metallic; // Vulkan is named in comments\nbool is_metalled(Chip chip);\n"
+        self.assertEqual(self.breaches(doors.check_backend_names, "core/memory/device.cpp", fine), [])
+
     def test_a_function_has_an_end(self):
         def function(lines):
             return "namespace tenon {\n\nint sum(int x,\n        int y) {\n" + "  x += y;\n" * (lines - 3) + "}\n\n}  // namespace tenon\n"
