@@ -133,7 +133,9 @@ template <class Path, size_t K>
 void run_tiles(const Elementwise& self, const void* params, const tn_loop& loop,
                const Operands<K>& operands, uint32_t across) {
   constexpr int64_t kRows = 16, kColumns = kBlock / kRows;
-  each_tile<K>(loop, operands, across, kRows, kColumns, self.grain, [&](const Tile<K>& tile) {
+  const int64_t grain =
+      std::min<int64_t>(self.grain, kGrainMath);  // packing costs more than a copy
+  each_tile<K>(loop, operands, across, kRows, kColumns, grain, [&](const Tile<K>& tile) {
     alignas(64) char packed[K][kBlock * 16];
     const char* in[K - 1];
     for (size_t k = 1; k < K; ++k) {

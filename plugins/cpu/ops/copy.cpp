@@ -14,7 +14,7 @@ namespace {
 template <class T>
 void copy_transposed(const tn_loop& loop, const Operands<2>& operands, uint32_t across) {
   constexpr int64_t kRows = 64 / sizeof(T), kColumns = 4 * kRows;
-  each_tile<2>(loop, operands, across, kRows, kColumns, kGrainCopy, [](const Tile<2>& tile) {
+  each_tile<2>(loop, operands, across, kRows, kColumns, kGrainMath, [](const Tile<2>& tile) {
     T packed[kRows * kColumns];
     pack_tile<kRows, kColumns, T>(tile, 1, packed);
     const int64_t step = tile.column_step[0];

@@ -41,9 +41,10 @@ void for_outputs(const Pooling& pool, Visit&& visit) {
       for (const Window& x : pool.windows[2]) visit(p++, z, y, x);
 }
 
-// The quick path of max_pool for planes of f32, u8 or i8 with one or two spatial dimensions and
-// strides of 1 or 2; false where it does not fit.
-template <class T>
+// The quick paths for planes with one or two spatial dimensions and strides of 1 or 2 along rows; false where they do not fit.
+bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices);
+template <class T>  // u8, i8
 bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices);
+bool avg_pool_rows(const Pooling& pool, const float* x, float* values);
 
 }  // namespace tenon::cpu

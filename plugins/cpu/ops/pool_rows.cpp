@@ -1,155 +1,247 @@
-// max_pool over rows of f32: as many outputs of a row at once as a vector holds.
+// max_pool and avg_pool over rows: as many outputs of a row at once as a vector of f32 holds.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "ops/pool.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/pool_max_rows.cpp"
+#define HWY_TARGET_INCLUDE "ops/pool_rows.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#ifndef TENON_CPU_POOL_ROWS
+#define TENON_CPU_POOL_ROWS
+namespace tenon::cpu {
+namespace {
+// A plane whose windows have one width and one stride along its rows, but for those that an edge clips.
+struct Plane {
+  const Pooling& pool;
+  int64_t kernel, stride, shift;  // window o begins at o·stride - shift
+  const float* x = nullptr;
+  int64_t room = 0;  // elements that are readable from x on
+};
+// What one row of outputs reads of it.
+struct OutputRow {
+  const Plane& plane;
+  const Window& rows;
+  int64_t width, begin;  // of the row of inputs; of the first output of this row
+};
+}  // namespace
+}  // namespace tenon::cpu
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
+namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The maxima of a row of outputs: those of the rows [begin, end) of a plane, in windows of `kernel` columns.
-struct OutputRow {
-  const float* x;
-  int64_t room;  // elements that are readable from x on
-  int64_t width, begin, end, kernel, stride, shift;
+// The largest value and where it lies.
+struct Maximum {
   float* values;
   int64_t* indices;
+
+  void one(const OutputRow& row, int64_t o, const Window& columns) const {
+    float best = -std::numeric_limits<float>::infinity();
+    int64_t best_at = row.rows.begin * row.width + columns.begin;
+    for (int64_t y = row.rows.begin; y < row.rows.end; ++y)
+      for (int64_t at = y * row.width + columns.begin; at < y * row.width + columns.end; ++at)
+        if (const float value = row.plane.x[at]; value > best || value != value)
+          best = value, best_at = at;
+    values[row.begin + o] = best;
+    indices[row.begin + o] = best_at;
+  }
+
+  template <class D>
+  struct Lanes {
+    hn::RebindToSigned<D> di;
+    hn::Vec<D> best;
+    hn::Vec<hn::RebindToSigned<D>> steps, best_at;
+
+    Lanes(D d, int64_t stride, int64_t at)
+        : best(hn::Set(d, -std::numeric_limits<float>::infinity())),
+          steps(stride == 1 ? hn::Iota(di, 0) : hn::Add(hn::Iota(di, 0), hn::Iota(di, 0))),
+          best_at(hn::Add(steps, hn::Set(di, static_cast<int32_t>(at)))) {}
+    HWY_INLINE void take(D, hn::Vec<D> value, int64_t at) {
+      const auto wins = hn::Or(hn::Gt(value, best), hn::IsNaN(value));
+      best = hn::IfThenElse(wins, value, best);
+      best_at = hn::IfThenElse(hn::RebindMask(di, wins),
+                               hn::Add(steps, hn::Set(di, static_cast<int32_t>(at))), best_at);
+    }
+  };
+  template <class D>
+  void store(D d, const OutputRow& row, const Lanes<D>& lanes, int64_t o, int64_t n) const {
+    HWY_ALIGN float maxima[hn::MaxLanes(d)];
+    HWY_ALIGN int32_t places[hn::MaxLanes(d)];
+    hn::Store(lanes.best, d, maxima);
+    hn::Store(lanes.best_at, lanes.di, places);
+    std::copy_n(maxima, n, values + row.begin + o);
+    std::copy_n(places, n, indices + row.begin + o);
+  }
 };
 
-// Output o, whose window is clipped or lies at the end of what is readable.
-void one_output(const OutputRow& row, int64_t o, const Window& columns) {
-  float best = -std::numeric_limits<float>::infinity();
-  int64_t best_at = row.begin * row.width + columns.begin;
-  for (int64_t y = row.begin; y < row.end; ++y)
-    for (int64_t i = columns.begin; i < columns.end; ++i) {
-      const float value = row.x[y * row.width + i];
-      if (value > best || value != value) best = value, best_at = y * row.width + i;
-    }
-  row.values[o] = best;
-  row.indices[o] = best_at;
-}
+struct Average {
+  float* values;
+
+  void one(const OutputRow& row, int64_t o, const Window& columns) const {
+    float sum = 0;
+    for (int64_t y = row.rows.begin; y < row.rows.end; ++y)
+      for (int64_t at = y * row.width + columns.begin; at < y * row.width + columns.end; ++at)
+        sum += row.plane.x[at];
+    values[row.begin + o] = sum / static_cast<float>(row.rows.size * columns.size);
+  }
+
+  template <class D>
+  struct Lanes {
+    hn::Vec<D> sum;
+    Lanes(D d, int64_t, int64_t) : sum(hn::Zero(d)) {}
+    HWY_INLINE void take(D, hn::Vec<D> value, int64_t) { sum = hn::Add(sum, value); }
+  };
+  template <class D>
+  void store(D d, const OutputRow& row, const Lanes<D>& lanes, int64_t o, int64_t n) const {
+    const auto count = hn::Set(d, static_cast<float>(row.rows.size * row.plane.kernel));
+    HWY_ALIGN float averages[hn::MaxLanes(d)];
+    hn::Store(hn::Div(lanes.sum, count), d, averages);
+    std::copy_n(averages, n, values + row.begin + o);
+  }
+};
 
 // Outputs from `first` on whose windows are whole, up to `last`; vector by vector, in registers over all taps. Returns where
 // it ended, as vectors would read what is not there.
-template <int Stride, class D>
-int64_t whole_outputs(D d, const OutputRow& row, int64_t first, int64_t last) {
-  const hn::RebindToSigned<D> di;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN float maxima[hn::MaxLanes(d)];
-  HWY_ALIGN int32_t places[hn::MaxLanes(d)];
-  const auto index = hn::Iota(di, 0);
-  const auto steps = Stride == 1 ? index : hn::Add(index, index);
+template <int Stride, class Fold, class D>
+int64_t whole_outputs(D d, const OutputRow& row, const Fold& fold, int64_t first, int64_t last) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), kernel = row.plane.kernel;
   int64_t o = first;
   for (; o < last; o += lanes) {
-    const int64_t left = o * Stride - row.shift, n = std::min(lanes, last - o);
-    if ((row.end - 1) * row.width + left + row.kernel - 1 + Stride * lanes > row.room) break;
-    auto best = hn::Set(d, -std::numeric_limits<float>::infinity());
-    auto best_at = hn::Add(steps, hn::Set(di, static_cast<int32_t>(row.begin * row.width + left)));
-    for (int64_t y = row.begin; y < row.end; ++y)
-      for (int64_t at = y * row.width + left; at < y * row.width + left + row.kernel; ++at) {
-        auto value = best, odd = best;
+    const int64_t left = o * Stride - row.plane.shift;
+    if ((row.rows.end - 1) * row.width + left + kernel - 1 + Stride * lanes > row.plane.room) break;
+    typename Fold::template Lanes<D> sums(d, Stride, row.rows.begin * row.width + left);
+    for (int64_t y = row.rows.begin; y < row.rows.end; ++y)
+      for (int64_t at = y * row.width + left; at < y * row.width + left + kernel; ++at) {
+        hn::Vec<D> value, odd;
         if constexpr (Stride == 1)
-          value = hn::LoadU(d, row.x + at);
+          value = hn::LoadU(d, row.plane.x + at);
         else
-          hn::LoadInterleaved2(d, row.x + at, value, odd);
-        const auto wins = hn::Or(hn::Gt(value, best), hn::IsNaN(value));
-        best = hn::IfThenElse(wins, value, best);
-        best_at = hn::IfThenElse(hn::RebindMask(di, wins),
-                                 hn::Add(steps, hn::Set(di, static_cast<int32_t>(at))), best_at);
+          hn::LoadInterleaved2(d, row.plane.x + at, value, odd);
+        sums.take(d, value, at);
       }
-    hn::Store(best, d, maxima);
-    hn::Store(best_at, di, places);
-    std::copy_n(maxima, n, row.values + o);
-    std::copy_n(places, n, row.indices + o);
+    fold.store(d, row, sums, o, std::min(lanes, last - o));
   }
   return std::min(o, last);
 }
 
 // By vectors no longer than narrow rows need.
-int64_t whole_outputs(const OutputRow& row, int64_t first, int64_t last) {
+template <class Fold>
+int64_t whole_outputs(const OutputRow& row, const Fold& fold, int64_t first, int64_t last) {
   const auto with = [&](auto d) {
-    return row.stride == 1 ? whole_outputs<1>(d, row, first, last)
-                           : whole_outputs<2>(d, row, first, last);
+    return row.plane.stride == 1 ? whole_outputs<1>(d, row, fold, first, last)
+                                 : whole_outputs<2>(d, row, fold, first, last);
   };
   if (last - first <= 4) return with(hn::CappedTag<float, 4>());
   if (last - first <= 8) return with(hn::CappedTag<float, 8>());
   return with(hn::ScalableTag<float>());
 }
 
-void max_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x, int64_t room,
-              float* values, int64_t* indices) {
+template <class Fold>
+void fold_rows(const Plane& plane, const Fold& fold) {
+  const Pooling& pool = plane.pool;
   const std::vector<Window>& columns = pool.windows[2];
-  const int64_t width = pool.in[2], out = pool.out[2];
-  const Window& middle = columns[static_cast<size_t>(out / 2)];
-  const int64_t kernel = middle.end - middle.begin;
+  const int64_t width = pool.in[2], out = pool.out[2], stride = plane.stride;
   // Outputs whose windows lie inside the row: 0 ≤ o·stride - shift ≤ width - kernel.
-  const int64_t first = std::min(out, (shift + stride - 1) / stride);
-  const int64_t last =
-      std::clamp((width - kernel + shift + stride) / stride, first, out);  // of positive numbers
+  const int64_t first = std::min(out, (plane.shift + stride - 1) / stride);
+  const int64_t last = std::clamp((width - plane.kernel + plane.shift + stride) / stride, first,
+                                  out);  // of positive numbers
   for (const Window& rows : pool.windows[1]) {
-    const OutputRow row{x,      room,   width, rows.begin, rows.end,
-                        kernel, stride, shift, values,     indices};
-    for (int64_t o = 0; o < first; ++o) one_output(row, o, columns[static_cast<size_t>(o)]);
-    for (int64_t o = whole_outputs(row, first, last); o < out; ++o)
-      one_output(row, o, columns[static_cast<size_t>(o)]);
-    values += out;
-    indices += out;
+    const OutputRow row{plane, rows, width, (&rows - pool.windows[1].data()) * out};
+    for (int64_t o = 0; o < first; ++o) fold.one(row, o, columns[static_cast<size_t>(o)]);
+    for (int64_t o = whole_outputs(row, fold, first, last); o < out; ++o)
+      fold.one(row, o, columns[static_cast<size_t>(o)]);
   }
 }
+
+}  // namespace
+
+void max_rows(const Plane& plane, float* values, int64_t* indices) {
+  fold_rows(plane, Maximum{values, indices});
+}
+void average_rows(const Plane& plane, float* values) { fold_rows(plane, Average{values}); }
 
 }  // namespace tenon::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tenon::cpu {
+namespace {
 HWY_EXPORT(max_rows);
+HWY_EXPORT(average_rows);
 
-// Of one plane; `room` elements from there on are readable.
-void max_plane_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x,
-                    int64_t room, float* values, int64_t* indices) {
-  HWY_DYNAMIC_DISPATCH(max_rows)(pool, stride, shift, x, room, values, indices);
-}
-// Bytes as f32, which holds them all.
-template <class T>
-void max_plane_rows(const Pooling& pool, int64_t stride, int64_t shift, const T* x, int64_t,
-                    T* values, int64_t* indices) {
-  std::vector<float> wide(x, x + pool.in_plane()), best(static_cast<size_t>(pool.out_plane()));
-  max_plane_rows(pool, stride, shift, wide.data(), pool.in_plane(), best.data(), indices);
-  for (size_t o = 0; o < best.size(); ++o) values[o] = static_cast<T>(best[o]);
-}
-
-template <class T>
-bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices) {
+// An inner window is whole: it gives stride, width and shift, which the others must share.
+std::optional<Plane> even_plane(const Pooling& pool) {
   const std::vector<Window>& columns = pool.windows[2];
-  const int64_t out = pool.out[2];
+  const int64_t out = pool.out[2], middle = out / 2;
   if (pool.in[0] != 1 || pool.out[0] != 1 || pool.dilation[1] != 1 || pool.dilation[2] != 1 ||
       out < 4 || pool.in_plane() > INT32_MAX / 2)
-    return false;
-  // An inner window is whole: it gives stride, kernel and shift, which the others must share.
-  const int64_t middle = out / 2;
+    return std::nullopt;
   const auto at = [&](int64_t o) { return columns[static_cast<size_t>(o)]; };
   const int64_t stride = at(middle).begin - at(middle - 1).begin,
                 kernel = at(middle).end - at(middle).begin;
   const int64_t shift = middle * stride - at(middle).begin;
-  if (stride < 1 || stride > 2) return false;
+  if (stride < 1 || stride > 2) return std::nullopt;
   for (int64_t o = 0; o < out; ++o)
     if (at(o).begin != std::max<int64_t>(0, o * stride - shift) ||
         at(o).end != std::min(pool.in[2], o * stride - shift + kernel))
-      return false;
-  const int64_t in = pool.in_plane(), all = pool.planes * in;
-  for_planes(pool, in + pool.out_plane(), [&](int64_t plane) {
-    max_plane_rows(pool, stride, shift, x + plane * in, all - plane * in,
-                   values + plane * pool.out_plane(), indices + plane * pool.out_plane());
+      return std::nullopt;
+  return Plane{pool, kernel, stride, shift};
+}
+
+// visit(plane with its elements, number of the plane)
+template <class Visit>
+bool each_even_plane(const Pooling& pool, const float* x, Visit visit) {
+  const std::optional<Plane> even = even_plane(pool);
+  if (!even) return false;
+  const int64_t in = pool.in_plane();
+  for_planes(pool, in + pool.out_plane(), [&](int64_t number) {
+    Plane plane = *even;
+    plane.x = x + number * in;
+    plane.room = (pool.planes - number) * in;
+    visit(plane, number);
   });
   return true;
 }
-template bool max_pool_rows(const Pooling&, const float*, float*, int64_t*);
+}  // namespace
+
+bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices) {
+  const int64_t out = pool.out_plane();
+  return each_even_plane(pool, x, [&](const Plane& plane, int64_t number) {
+    HWY_DYNAMIC_DISPATCH(max_rows)(plane, values + number * out, indices + number * out);
+  });
+}
+
+bool avg_pool_rows(const Pooling& pool, const float* x, float* values) {
+  const int64_t out = pool.out_plane();
+  return each_even_plane(pool, x, [&](const Plane& plane, int64_t number) {
+    HWY_DYNAMIC_DISPATCH(average_rows)(plane, values + number * out);
+  });
+}
+
+// Bytes as f32, which holds them all.
+template <class T>
+bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices) {
+  const std::optional<Plane> even = even_plane(pool);
+  if (!even) return false;
+  const int64_t in = pool.in_plane(), out = pool.out_plane();
+  for_planes(pool, in + out, [&](int64_t number) {
+    const std::vector<float> wide(x + number * in, x + (number + 1) * in);
+    std::vector<float> best(static_cast<size_t>(out));
+    Plane plane = *even;
+    plane.x = wide.data();
+    plane.room = in;
+    HWY_DYNAMIC_DISPATCH(max_rows)(plane, best.data(), indices + number * out);
+    for (size_t o = 0; o < best.size(); ++o)
+      values[number * out + static_cast<int64_t>(o)] = static_cast<T>(best[o]);
+  });
+  return true;
+}
 template bool max_pool_rows(const Pooling&, const uint8_t*, uint8_t*, int64_t*);
 template bool max_pool_rows(const Pooling&, const int8_t*, int8_t*, int64_t*);
 
