@@ -43,6 +43,14 @@ ROWS = [
     ("matmul_1024/f32", "matmul 1024³, f32", "libtorch", 0.95),
     ("matmul_1024/bf16", "matmul 1024³, bf16", "libtorch", 0.95),
     ("conv_3x3", "conv 3×3, 64→64, 56×56, batch 8", "libtorch", 0.95),
+    ("resnet18_step", "ResNet-18, training step, 8×64×64", "libtorch", 1.3),
+    ("resnet18_forward/8/64", "ResNet-18, inference, 8×64×64", "libtorch", 1.3),
+    ("resnet18_forward/1/224", "ResNet-18, inference, 1×224×224", "libtorch", 1.3),
+    ("char_gpt_step", "char-GPT, training step, 8×64", "libtorch", 1.3),
+    ("char_gpt_forward", "char-GPT, inference, 8×64", "libtorch", 1.3),
+    ("lstm_step", "LSTM tagger, training step, 16×64", "libtorch", 1.3),
+    ("lstm_forward/1", "LSTM tagger, inference, 1×64", "libtorch", 1.3),
+    ("lstm_forward/16", "LSTM tagger, inference, 16×64", "libtorch", 1.3),
 ]
 
 
@@ -71,14 +79,14 @@ def peer_environment(peers):
 
 
 def build_libtorch(peers, out, environment):
-    """Compiles peers/libtorch_bench.cpp against the wheel, once."""
-    source = HERE / "peers/libtorch_bench.cpp"
-    if out.exists() and out.stat().st_mtime > source.stat().st_mtime:
+    """Compiles peers/libtorch_*.cpp against the wheel, once."""
+    sources = sorted(HERE.glob("peers/libtorch_*.cpp"))
+    if out.exists() and out.stat().st_mtime > max(source.stat().st_mtime for source in sources):
         return
-    print("compiling the LibTorch peer (a minute)", file=sys.stderr)
+    print("compiling the LibTorch peer (three minutes)", file=sys.stderr)
     script = "import torch, pathlib; print(pathlib.Path(torch.__file__).parent); print(int(torch.compiled_with_cxx11_abi()))"
     root, abi = subprocess.run([str(peers / "python"), "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    command = ["g++", "-std=c++20", "-O2", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", str(source), "-o", str(out),
+    command = ["g++", "-std=c++20", "-O2", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *map(str, sources), "-o", str(out),
                f"-I{root}/include", f"-I{root}/include/torch/csrc/api/include", f"-L{root}/lib", f"-Wl,-rpath,{root}/lib",
                "-ltorch_cpu", "-lc10", "-ltorch", "-lbenchmark", "-lpthread", "-Wl,--allow-shlib-undefined"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
