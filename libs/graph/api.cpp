@@ -254,6 +254,7 @@ tn_status* tn_trace_next(tn_trace* trace, tn_tensor* const* results, uint32_t nr
                   "tn_trace_next");
     graph::Traced traced{trace->tracer->finish(shared(results, nresults, "a result")), {}};
     traced.known = trace->tracer->take_known();
+    if (!step) traced.calls = trace->tracer->take_calls();
     trace->tracer.reset();
     if (step) traced.graph = graph::fit(std::move(*trace->first), traced.graph);
     trace->forget_first();

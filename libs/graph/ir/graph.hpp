@@ -89,6 +89,7 @@ struct Loop {
 
 struct Fused;    // fuse/fused.hpp
 struct Control;  // ir/control.hpp
+class Derived;   // trace/derived.hpp
 
 // A call of an op with all its arguments, in the order of the schema.
 struct Node {
@@ -112,7 +113,8 @@ struct Graph {
   std::vector<View> results;
   std::vector<Symbol> symbols = {};
   Sizes sizes = {};
-  bool differentiable = false;  // a weight required a gradient
+  bool differentiable = false;            // a weight required a gradient
+  std::shared_ptr<Derived> derived = {};  // constants that follow writes to outside tensors
 
   // The inputs that nodes write to, by position.
   std::vector<size_t> written_inputs() const;

@@ -33,6 +33,7 @@ Graph lowered(const Graph& graph, const Device& target, Stays&& stays) {
   lowered.inputs = graph.inputs;
   lowered.results = graph.results;
   lowered.symbols = graph.symbols;
+  lowered.derived = graph.derived;
   drop_dead(lowered);
   return lowered;
 }

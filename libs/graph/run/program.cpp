@@ -14,6 +14,7 @@
 #include "run/replay.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
+#include "trace/derived.hpp"
 #include "trace/tracer.hpp"
 
 namespace tenon::graph {
@@ -268,6 +269,7 @@ void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
   if (inputs.size() != graph_.inputs.size())
     throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] {} inputs were given, the graph has {}",
                                                  inputs.size(), graph_.inputs.size()));
+  if (graph_.derived != nullptr) refresh_derived();
   if (!graph_.sizes.empty()) return run_sized(inputs, results);
   bool here = true, dense = true;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -288,6 +290,11 @@ void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
   announce_writes(inputs);
   run_here(inputs, dense, results);
   count_up();
+}
+
+// Not within a trace, which would record it.
+void Program::refresh_derived() const {
+  if (Tracer::current() == nullptr) graph_.derived->refresh();
 }
 
 void Program::count_up() {
@@ -336,6 +343,7 @@ double Program::number(size_t i) const {
 }
 
 Graph Program::snapshot() const {
+  if (graph_.derived != nullptr) refresh_derived();
   const std::lock_guard turn(turn_);
   return graph_;
 }

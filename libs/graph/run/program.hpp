@@ -92,6 +92,7 @@ class Program {
   void check_sized(std::span<tn_tensor* const> inputs) const;
   void set_symbols(const std::vector<Symbol>& symbols);
   void count_up();  // called after each run
+  void refresh_derived() const;
   void run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor** results);
   void run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                   tn_tensor** results) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "run/agree.hpp"
+#include "trace/derived.hpp"
 #include "trace/fit.hpp"
 #include "trace/fit_numbers.hpp"
 #include "trace/fit_structure.hpp"
@@ -175,6 +176,7 @@ bool SizeFit::advance() {
 bool SizeFit::add(Traced traced) {
   if (search_) return searched(true);
   if (checking_) return check(std::move(traced));
+  if (!probes_.empty()) traced.calls.reset();  // the constants are those of the first
   probes_.push_back({next_, std::move(traced)});
   if (advance()) return true;
   return fit();
@@ -446,6 +448,7 @@ Graph SizeFit::take(std::vector<std::vector<int32_t>> inputs) {
     fits = fits && example_[d] >= dims_[d].min && example_[d] <= dims_[d].max &&
            example_[d] % dims_[d].multiple == 0;
   fitted_.sizes.inputs = std::move(inputs);
+  if (const auto& calls = probes_[0].traced.calls) fitted_.derived = Derived::of(*calls, fitted_);
   if (!fits) return std::move(fitted_);
   Graph made = concrete(fitted_, example_);
   made.sizes = std::move(fitted_.sizes);

@@ -83,6 +83,21 @@ std::vector<size_t> HostCalls::pending(const void* memory) const {
   return found;
 }
 
+std::vector<size_t> HostCalls::makers(const void* memory, size_t before) const {
+  Memory needed{memory};
+  std::vector<size_t> found;
+  for (size_t i = before; i-- > 0;) {
+    const Call& call = calls_[i];
+    if (call.state == State::Dropped) continue;
+    if (!any_in(call.makes, needed) && !any_in(call.writes, needed)) continue;
+    found.push_back(i);
+    needed.insert(call.reads.begin(), call.reads.end());
+    needed.insert(call.writes.begin(), call.writes.end());
+  }
+  std::ranges::reverse(found);
+  return found;
+}
+
 void HostCalls::traced(size_t i, std::span<const Tensor> results) {
   Call& call = calls_[i];
   call.state = State::Traced;

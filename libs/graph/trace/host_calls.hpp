@@ -33,13 +33,26 @@ class HostCalls {
     bool written = false;  // not only by the call that made it
   };
 
+  // What `from` held after so many calls was copied to `to`, which is a constant of the graph.
+  struct Copy {
+    size_t after;
+    Tensor from, to;
+  };
+
   // `written`: the arguments that it wrote into.
   void add(Call call, std::span<const Tensor> written);
   // Whether the memory came from a call, and all that was written into it since.
   bool made(const void* memory) const { return made_.contains(memory); }
   // The calls to trace, in order, so that the memory holds there what it holds now.
   std::vector<size_t> pending(const void* memory) const;
+  // Those of the first `before` calls that gave the memory its elements, in order.
+  std::vector<size_t> makers(const void* memory, size_t before) const;
+  void copied(Tensor from, Tensor to) {
+    copies_.push_back({calls_.size(), std::move(from), std::move(to)});
+  }
+  const std::vector<Copy>& copies() const { return copies_; }
   Call& at(size_t i) { return calls_[i]; }
+  const std::vector<Call>& all() const { return calls_; }
   // The call is traced, and these stand for its results.
   void traced(size_t i, std::span<const Tensor> results);
   // It cannot be, so what it made or wrote is not known to come from calls.
@@ -66,6 +79,7 @@ class HostCalls {
   void forget(const void* memory);
 
   std::vector<Call> calls_;
+  std::vector<Copy> copies_;
   std::unordered_set<const void*> made_;
   std::unordered_map<const void*, Base> bases_;
   std::unordered_map<const void*, Tensor> widest_;

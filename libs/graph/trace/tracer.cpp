@@ -5,6 +5,7 @@
 #include "ir/schema.hpp"
 #include "tenon/op.h"
 #include "tenon/random.h"
+#include "trace/derived.hpp"
 
 namespace tenon::graph {
 namespace {
@@ -128,9 +129,11 @@ const Tracer::Flat& Tracer::flat_of(const Tensor& tensor) {
   const Tensor source = whole ? tensor : tensor.detach().contiguous();
   detail::check(Recorder::dispatch().flat(source.get(), size, &flat));
   const auto named = names_.find(place_of(tensor));
+  Tensor constant = Tensor::adopt(flat);
+  if (!whole) host_calls_.copied(tensor.detach(), constant);
   made.traced =
       recorder_.add(Role::Constant, made.dtype, {&size, 1},
-                    named == names_.end() ? std::string() : named->second, Tensor::adopt(flat));
+                    named == names_.end() ? std::string() : named->second, std::move(constant));
   return flats_.emplace_back(std::move(made));
 }
 
@@ -347,12 +350,14 @@ void Tracer::note_known(const Tensor& host, const Tensor& flat, bool copy) {
   if (kind_ != Kind::Sized || !open_.empty() || !host.is_contiguous() ||
       host.numel() != buffer.size || buffer.role != Role::Temporary)
     return;
-  if (copy)
-    known_.insert_or_assign(view.buffer, KnownBuffer{host.detach().reshape({host.numel()}).clone(),
-                                                     graph.nodes.size()});
-  else
-    known_.emplace(view.buffer,
-                   KnownBuffer{host.detach().reshape({host.numel()}), graph.nodes.size()});
+  Tensor elements = host.detach().reshape({host.numel()});
+  if (copy) {
+    Tensor kept = elements.clone();
+    host_calls_.copied(std::move(elements), kept);
+    known_.insert_or_assign(view.buffer, KnownBuffer{std::move(kept), graph.nodes.size()});
+  } else {
+    known_.emplace(view.buffer, KnownBuffer{std::move(elements), graph.nodes.size()});
+  }
 }
 
 // A host tensor of the one value that a traced one holds. Undefined if it was not made so, or written to since.
@@ -392,7 +397,10 @@ std::optional<Tracer::Arguments> Tracer::on_host(std::span<const tn_value> args)
 void Tracer::keep_as_read(const void* memory) {
   std::erase_if(flats_, [&](const Flat& flat) {
     if (memory_of(flat.source.get()) != memory) return false;
-    recorder_.copy_constant(recorder_.use(flat.traced).buffer);
+    const uint32_t buffer = recorder_.use(flat.traced).buffer;
+    Tensor read = recorder_.graph().buffers[buffer].constant;
+    recorder_.copy_constant(buffer);
+    host_calls_.copied(std::move(read), recorder_.graph().buffers[buffer].constant);
     return true;
   });
   std::erase_if(twins_,
@@ -490,6 +498,7 @@ Graph Tracer::finish(std::span<const Tensor> results) {
   graph.results = std::move(views);
   if (kind_ != Kind::Sized) drop_dead(graph);  // for Kind::Sized once all sizes are traced
   if (has_control_ && kind_ != Kind::Sized) drop_unused(graph);
+  if (kind_ == Kind::Function) graph.derived = Derived::of(host_calls_, graph);
   return graph;
 }
 

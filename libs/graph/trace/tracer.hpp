@@ -22,6 +22,7 @@ using Known = std::unordered_map<uint32_t, KnownBuffer>;
 struct Traced {
   Graph graph;
   Known known;
+  std::shared_ptr<const HostCalls> calls = {};  // that made what is known
 
   // The number of nodes after which a buffer is known; 0 if it is not.
   size_t known_after(uint32_t buffer) const {
@@ -64,6 +65,10 @@ class Tracer {
   Graph finish(std::span<const Tensor> results);
   // What is known of buffers of finish()'s graph, for Kind::Sized.
   Known take_known() { return std::move(known_); }
+  // What the function called on host tensors alone.
+  std::shared_ptr<const HostCalls> take_calls() {
+    return std::make_shared<const HostCalls>(std::move(host_calls_));
+  }
 
   // The tracer of this thread, or NULL.
   static Tracer* current() { return current_; }

@@ -98,6 +98,16 @@ TEST(Trace, WeightsShareTheirElements) {
   expect_same(program({x})[0], x.matmul(weight));
 }
 
+TEST(Trace, WhatIsComputedFromWeightsFollowsThem) {
+  Tensor weight = randn({6, 3});
+  const Tensor x = randn({2, 6});
+  const auto scaled = [&](In in) { return Results{in[0].matmul((weight * 2).exp())}; };
+  const Program program = graph::trace({x}, scaled);
+  expect_same(program({x})[0], scaled(std::array{x})[0]);
+  weight *= 3;
+  expect_same(program({x})[0], scaled(std::array{x})[0]);
+}
+
 TEST(Trace, ModulesInEvaluation) {
   nn::Sequential net(nn::Conv2d(3, 8, 3, {.padding = {1}}), nn::BatchNorm2d(8), nn::ReLU(),
                      nn::MaxPool2d(2), nn::Flatten(), nn::Linear(8 * 4 * 4, 10));
