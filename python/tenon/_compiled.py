@@ -13,6 +13,7 @@ from .autograd import is_grad_enabled
 
 _MOST_FRESH = 8    # programs in a row for the same shapes
 _MOST_CHANGES = 2  # traces in which the function changed something outside
+_MANY_SIZES = 64   # from there on new ones are expected to go on, as while a cache grows
 _AS_WRITTEN = object()  # in the place of results: the function itself has to run
 
 
@@ -66,7 +67,7 @@ class Compiled:
         program, sized = self._program_for(key, given, tensors)
         if program is None or (not is_grad_enabled() if self._is_step else is_grad_enabled() and program._differentiable):
             return _AS_WRITTEN
-        if sized and self._writes and sized.rather_as_written():
+        if sized and (self._writes or not self._is_step) and sized.rather_as_written(self._writes):
             results = self._fn(*args, **kwargs)
             sized.took(True, time.perf_counter() - begin)
             return results
@@ -218,11 +219,14 @@ class _Sized:
     def __init__(self, shapes, declared):
         self._declared, self.program_there = declared, None
         self._first, self._refused = shapes, False
-        self._turn, self._times = 0, {way: collections.deque(maxlen=4) for way in (False, True)}
+        self._met, self._turn, self._times = 0, 0, {way: collections.deque(maxlen=4) for way in (False, True)}
 
-    def rather_as_written(self):
+    def rather_as_written(self, soon):
         """Whether fn itself is quicker at sizes that are met for the first time, as it needs no plan. Both ways are tried in turn at first,
-        and now and then. They give the same: this is asked only where results are exact."""
+        and now and then, but if not `soon`, once many sizes were met. They give the same, apart from how convolutions round."""
+        self._met += 1
+        if not soon and self._met <= _MANY_SIZES:
+            return False
         self._turn += 1
         if self._turn <= 8 or self._turn % 32 == 0:
             return len(self._times[True]) < len(self._times[False]) or self._turn % 64 == 0

@@ -13,6 +13,7 @@ import os
 import pickle
 import random
 import sys
+import threading
 from typing import NamedTuple
 
 from . import _core, _reads, _steps, _trees
@@ -216,8 +217,31 @@ def _trace_sizes(fn, given, tensors, device, dims, places):
     return Program(program, given, gives)
 
 
-def _trace_at_sizes(one_size, tensors, device, dims, places, step):
+_choice = threading.local()
+
+
+def at_any_size(chosen):
+    """Whether a function goes the way that it chooses by a size, or always does, because it is traced for sizes of both kinds."""
+    _choice.made = True
+    return chosen or getattr(_choice, 'fixed', False)
+
+
+def _trace_at_sizes(*args):
     """The program of one_size(tracing, inputs), which is called at several sizes, and the structure of its result."""
+    _choice.made = False
+    try:
+        return _trace_at_these(*args)
+    except PreconditionError:
+        if not _choice.made or at_any_size(False):
+            raise
+    _choice.fixed = True
+    try:
+        return _trace_at_these(*args)
+    finally:
+        _choice.fixed = False
+
+
+def _trace_at_these(one_size, tensors, device, dims, places, step):
     tracing = _core._Tracing()
     tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0, dim.multiple or 0) for dim in dims], step)
     gives, more, failure = None, True, None
@@ -439,6 +463,7 @@ def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
     Where no gradients are needed, fn may write into arguments and outside tensors, in place: runs write there, too. An argument that
     lies with gaps, or shares memory with another, is written by fn itself. Of such a function, sizes that are met for the first time run
     fn itself where that is quicker, as it is while a cache grows by one token in each call: the program has to be planned for each size.
+    Functions that do not write do likewise after 64 sizes.
 
     fn itself runs if gradients are needed, under autocast, and if it cannot be traced, which warns once. The programs of the `limit`
     combinations used last are kept. Without fn this is a decorator. `exact` sets `Program.exact`; training steps always are exact.

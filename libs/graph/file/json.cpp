@@ -17,7 +17,10 @@ constexpr int64_t kMostElements = int64_t{1} << 48;
 // Varying::Form, indexed by its values.
 constexpr std::array<std::string_view, 6> kForms = {"n",         "1/n",     "sqrt(n)",
                                                     "1/sqrt(n)", "n/(n-1)", "log(n)"};
-constexpr std::array<std::string_view, 4> kScales = {"", "times", "by", "over"};
+// Varying::Scale, likewise, and after that with something added, which readers from before this existed refuse.
+constexpr std::array<std::string_view, 8> kScales = {"",     "times",      "by",      "over",
+                                                     "plus", "times plus", "by plus", "over plus"};
+constexpr size_t kPlus = 4;
 
 // ---- Writing ----------------------------------------------------------------------------------------------------------
 
@@ -95,9 +98,11 @@ Json written(const Sizes& sizes) {
   }
   for (const Varying& one : sizes.varying) {
     varying.push_back(Json::array({one.place, one.size, kForms[static_cast<size_t>(one.form)]}));
-    if (one.scale == Varying::Scale::None) continue;
-    varying.back().push_back(kScales[static_cast<size_t>(one.scale)]);
+    const auto scale = static_cast<size_t>(one.scale) + (one.plus != 0 ? kPlus : 0);
+    if (scale == 0) continue;
+    varying.back().push_back(kScales[scale]);
     varying.back().push_back(hex(one.factor));
+    if (scale >= kPlus) varying.back().push_back(hex(one.plus));
   }
   return {{"dims", dims}, {"inputs", sizes.inputs}, {"formulas", formulas}, {"varying", varying}};
 }
@@ -220,8 +225,10 @@ class Reader {
     if (json.size() == 3) return made;
     const auto scale = std::ranges::find(kScales, json.at(3).get<std::string>());
     if (scale == kScales.end()) fail("a number that is scaled in an unknown way");
-    made.scale = static_cast<Varying::Scale>(scale - kScales.begin());
+    const auto which = static_cast<size_t>(scale - kScales.begin());
+    made.scale = static_cast<Varying::Scale>(which % kPlus);
     made.factor = real(json.at(4));
+    if (which >= kPlus) made.plus = real(json.at(5));
     return made;
   }
 

@@ -89,8 +89,9 @@ double in_form(Varying::Form form, int64_t size) {
   }
 }
 
-double number_at(const Varying& how, int64_t size) {
-  const double number = in_form(how.form, size);
+namespace {
+
+double scaled(const Varying& how, double number) {
   switch (how.scale) {
     case Varying::Scale::Times:
       return number * how.factor;
@@ -101,6 +102,13 @@ double number_at(const Varying& how, int64_t size) {
     default:
       return number;
   }
+}
+
+}  // namespace
+
+double number_at(const Varying& how, int64_t size) {
+  const double number = scaled(how, in_form(how.form, size));
+  return how.plus == 0 ? number : number + how.plus;  // -0 stays
 }
 
 std::vector<int64_t> evaluate(const Sizes& sizes, std::span<const int64_t> dims) {

@@ -42,6 +42,7 @@ struct Varying {
   Form form = Form::Plain;
   Scale scale = Scale::None;
   double factor = 1;
+  double plus = 0;  // what is added to that
 };
 
 struct Sizes {

@@ -54,7 +54,9 @@ class Writer {
     const Varying& how = *found->second;
     const std::string form = fmt::format(fmt::runtime(kForms[static_cast<size_t>(how.form)]),
                                          to_text(*sizes_, how.size));
-    return fmt::format(fmt::runtime(kScales[static_cast<size_t>(how.scale)]), form, how.factor);
+    const std::string scaled =
+        fmt::format(fmt::runtime(kScales[static_cast<size_t>(how.scale)]), form, how.factor);
+    return how.plus == 0 ? scaled : fmt::format("{} + {}", scaled, how.plus);
   }
   std::string list_of(std::span<const int64_t> numbers) const {
     std::vector<std::string> texts;

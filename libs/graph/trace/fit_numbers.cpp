@@ -149,7 +149,9 @@ std::optional<Varying> Numbered::find_real(uint32_t place) {
     if (found) return Varying{place, *found, form};
   }
   if (const auto part = find_part(place)) return part;
-  return find_scaled(place);
+  for (const double plus : {0., -1., 1., -0.5, 0.5, -2., 2.})
+    if (const auto found = find_scaled(place, plus)) return found;
+  return std::nullopt;
 }
 
 // A fraction of a size by a small number, as halves are.
@@ -171,8 +173,8 @@ std::optional<Varying> Numbered::find_part(uint32_t place) {
   return std::nullopt;
 }
 
-// A size near one that is known, or a function of it, times a constant, by it, or the constant by that.
-std::optional<Varying> Numbered::find_scaled(uint32_t place) {
+// A size near one that is known, or a function of it, times a constant, by it, or the constant by that, and then more.
+std::optional<Varying> Numbered::find_scaled(uint32_t place, double plus) {
   using Form = Varying::Form;
   const std::vector<Samples> all = formulas_.values();
   for (const Form form : {Form::Plain, Form::Root, Form::Log})
@@ -182,19 +184,21 @@ std::optional<Varying> Numbered::find_scaled(uint32_t place) {
         for (int64_t& size : sizes) size += more;
         if (std::ranges::min(sizes) < (form == Form::Log ? 2 : 1)) continue;
         for (const auto scale : {Varying::Scale::Times, Varying::Scale::Over, Varying::Scale::By})
-          if (auto found = scaled_by({place, 0, form, scale}, sizes)) return found;
+          if (auto found = scaled_by({place, 0, form, scale, 1, plus}, sizes)) return found;
       }
   return std::nullopt;
 }
 
 std::optional<Varying> Numbered::scaled_by(Varying how, const Samples& sizes) {
+  const double close = how.plus == 0 ? 1e-6 : 1e-3;  // a difference has lost digits
   std::vector<double> factors;
   for (size_t p = 0; p < sizes.size(); ++p) {
-    const double base = in_form(how.form, sizes[p]), value = *numbers_[p].real[how.place];
+    const double base = in_form(how.form, sizes[p]),
+                 value = *numbers_[p].real[how.place] - how.plus;
     factors.push_back(how.scale == Varying::Scale::Times  ? value / base
                       : how.scale == Varying::Scale::Over ? value * base
                                                           : base / value);
-    if (!(std::abs(factors.back() - factors[0]) <= 1e-6 * std::abs(factors[0])))
+    if (!(std::abs(factors.back() - factors[0]) <= close * std::abs(factors[0])))
       return std::nullopt;
   }
   for (const double factor : candidates(factors)) {

@@ -38,7 +38,7 @@ class Numbered {
   bool varies(uint32_t place) const;
   std::optional<Varying> find_whole(uint32_t place, bool shape);
   std::optional<Varying> find_real(uint32_t place);
-  std::optional<Varying> find_scaled(uint32_t place);
+  std::optional<Varying> find_scaled(uint32_t place, double plus);
   std::optional<Varying> find_part(uint32_t place);
   std::optional<Varying> scaled_by(Varying how, const Samples& sizes);
   bool is_of(const Varying& how, const Samples& sizes) const;

@@ -319,7 +319,11 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 def _steps(start, end, steps, device):
     """Evenly spaced numbers in float64, counted from the nearer end so that both ends are exact."""
     at = ops['arange'](0, steps, 1, _core.float64, device_of(device))
-    step = (end - start) / (steps - 1) if steps > 1 else 0
+    if _core._trace_active():  # whatever the ends are of a size, the step follows from them there
+        start, end, gaps = (ops['full']((), float(each), _core.float64, device_of(device)) for each in (start, end, max(steps - 1, 1)))
+        step = (end - start) / gaps
+    else:
+        step = (end - start) / (steps - 1) if steps > 1 else 0
     return ops['where'](at < max(steps // 2, 1), start + at * step, end - (steps - 1 - at) * step)
 
 

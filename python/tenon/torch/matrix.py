@@ -5,6 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, UnsupportedDtypeError
+from ..graph import at_any_size
 from ._backward_names import named
 from ._common import Tensor, arange, autocasting, cast, check, differentiated, dims_of, into, promoted, rank
 from ._shortcuts import short
@@ -232,7 +233,9 @@ def cross(input, other, dim=None, *, out=None):
 
 
 def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
-    """p-norm distances of all rows of x1 (…, n, d) to all rows of x2 (…, m, d): (…, n, m)."""
+    """p-norm distances of all rows of x1 (…, n, d) to all rows of x2 (…, m, d): (…, n, m).
+
+    Those of more than 25 rows come from products of rows, and so do all of a graph for fewer and more rows."""
     if min(check(x1).ndim, check(x2).ndim) < 2 or x1.shape[-1] != x2.shape[-1]:
         raise InvalidArgumentError(f'[cdist] shapes {x1.shape} and {x2.shape}: (…, n, d) and (…, m, d) are needed')
     if rank(x1.dtype) != 2 or rank(x2.dtype) != 2:
@@ -241,6 +244,8 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
         raise InvalidArgumentError(f'[cdist] p {p} must not be negative')
     x1, x2 = promoted(x1, x2)
     many = max(x1.shape[-2], x2.shape[-2]) > 25  # as PyTorch chooses
+    if _core._trace_active():
+        many = at_any_size(many)
     if p == 2 and x1.shape[-1] and (compute_mode == 'use_mm_for_euclid_dist' or many and compute_mode == 'use_mm_for_euclid_dist_if_necessary'):
         return _distances_by_products(x1, x2)
     # Differences of the shape (…, d, n, m): sums over d run along whole rows.

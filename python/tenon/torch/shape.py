@@ -476,6 +476,8 @@ def _triangle(op, row, col, offset, dtype, device):
     lower = op is ops['tril']
     if _core._trace_active() and row == col > abs(offset) and (offset <= 0 if lower else offset >= 0):
         return cast(_corner(row, abs(offset), lower, device), dtype)
+    if _core._trace_active():
+        return cast(_staircase(row, col, offset, lower, device), dtype)
     found = ops['nonzero'](op(ops['full']((row, col), 1, _core.int32, device), offset))
     return cast(ops['contiguous'](ops['transpose'](found, 0, 1)), dtype)
 
@@ -489,6 +491,19 @@ def _corner(size, offset, lower, device):
     row = cast(ops['floor']((ops['sqrt'](cast(at, _core.float64) * 8 + 1) - 1) / 2), _core.int64)
     column = at - ops['floor_divide'](row * (row + 1), 2)
     return ops['stack']([row + offset, column] if lower else [side - 1 - row, size - 1 - column], 0)
+
+
+def _staircase(row, col, offset, lower, device):
+    """The positions of a triangle of any matrix, computed without elements."""
+    edge = offset + 1 if lower else offset  # the column in row 0 at which the triangle ends or, the upper one, begins
+    below = sum(min(max(edge + i, 0), col) for i in range(row))
+    edges = ops['clamp'](ops['arange'](edge, edge + row, 1, _core.int64, device), 0, col)
+    ends = ops['cumsum'](edges if lower else col - edges, 0)
+    at = ops['arange'](0, below if lower else row * col - below, 1, _core.int64, device)
+    of = ops['searchsorted'](ends, at, True)
+    # A lower row begins at the end of the one before, in column 0; an upper one ends in the last column.
+    column = at - ops['index_select'](ends, 0, of) + (ops['index_select'](edges, 0, of) if lower else col)
+    return ops['stack']([of, column], 0)
 
 
 def tril(input, diagonal=0, *, out=None):

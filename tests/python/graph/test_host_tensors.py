@@ -164,6 +164,24 @@ def triangles(x):
     return (x @ x.mT + mask)[:, upper[0], upper[1]]
 
 
+def staircases(x):
+    """Triangles of rectangles, begun anywhere."""
+    length = x.shape[1]
+    made = []
+    for rows, columns, offset in ((length, length + 3, 0), (length, 2 * length, -1), (length + 2, length, 1), (5, 7, -2), (6, 4, 3)):
+        for indices in torch.tril_indices, torch.triu_indices:
+            index = indices(rows, columns, offset)
+            made.append(x[0, 0, 0] + index[0] * 100 + index[1])
+    return tuple(made)
+
+
+def centres(x):
+    """Positions in the middle of pixels, and the like."""
+    length = x.shape[1]
+    at = torch.linspace(-1 + 1 / length, 1 - 1 / length, length)
+    return x + at[:, None] + torch.linspace(0.5 / length, 1 - 0.5 / length, length)[:, None] + (1 - 1 / length) + (2 / length - 0.5)
+
+
 def relative_positions(x):
     """Buckets as T5 has them, ALiBi, and the table of a window as Swin has it."""
     length, width = x.shape[1:]
@@ -197,7 +215,8 @@ def equal(found, wanted):
 
 FUNCTIONS = [sinusoids, sinusoids_in_empty_memory, one_element_after_another, in_place_by_name, reads_before_and_after_writes,
              writes_after_the_graph_has_read, views_of_views, masks, grid, moved_halves, accumulated, results_interleaved, outside_numbers,
-             elements_are_read, windows, numbers_of_sizes, triangles, relative_positions, rotations]
+             elements_are_read, windows, numbers_of_sizes, triangles, staircases, centres, relative_positions,
+             rotations]
 
 
 @pytest.mark.parametrize('fn', FUNCTIONS)

@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 import tenon
+import tenon.torch as torch
 from tenon import nn
 from tenon.graph import Dim
 from tenon.nn import functional as F
@@ -396,3 +397,38 @@ def test_compiling_a_function_that_branches_on_a_size():
         for rows in 2, 3, 5, 8:
             x = tenon.ones(rows)
             assert same(fast(x), x.exp() if rows > 4 else x.sin())
+
+
+@pytest.mark.parametrize('p', [1.0, 2.0, 3.0])
+def test_distances(p):
+    """Eager calls compute those of few rows another way, so bits may differ."""
+    program = tenon.graph.trace(lambda x, y: torch.cdist(x, y, p), tenon.randn(2, 30, 4), tenon.randn(2, 9, 4),
+                                dynamic={0: {0: 'batch', 1: 'rows'}, 1: {0: 'batch', 1: 'columns'}})
+    draw = random.Random(3)
+    for _ in range(20):
+        batch, rows, columns = draw.randint(1, 4), draw.randint(2, 60), draw.randint(2, 60)
+        x, y = tenon.randn(batch, rows, 4), tenon.randn(batch, columns, 4)
+        assert (program(x, y) - torch.cdist(x, y, p)).abs().max() < 1e-3
+
+
+def test_compile_when_sizes_go_on_growing():
+    """After many sizes the function itself may run at new ones, but not at those that return."""
+    calls = collections.deque()
+
+    @tenon.compile(dynamic=True)
+    def grown(cache, x):
+        calls.append(cache.shape)
+        cache = tenon.concat([cache, x], 0)
+        return cache, tenon.softmax(cache @ x.mT, 0)
+
+    cache, wanted, seen = tenon.randn(2, 4), tenon.randn(2, 4), {}
+    for i in range(100):
+        x = tenon.randn(1, 4)
+        wanted = tenon.concat([cache, x], 0)
+        cache, weights = grown(cache, x)
+        assert same(cache, wanted) and same(weights, tenon.softmax(wanted @ x.mT, 0))
+        seen[i] = len(calls)
+    assert seen[4] == seen[60] < seen[99]
+    for length in range(90, 100):
+        grown(cache[:length], x)
+    assert len(calls) == seen[99]
