@@ -7,10 +7,12 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   python benchmarks/models.py --only resnet18       the rows whose name contains resnet18
   python benchmarks/models.py --only gpt --profile  and where Tenon's time goes, by op
   python benchmarks/models.py --compiled            beside torch.compile, too, which compiles a minute or more for each network
+  python benchmarks/models.py --threads 1 --avx2    as on an older machine with one core
   ./dev bench models --rounds 3                     the same with what it needs installed first
 """
 import argparse
 import ctypes
+import os
 import pathlib
 import statistics
 import subprocess
@@ -322,10 +324,28 @@ def head(names):
             *(f'{name}, MiB' for name in names), *([f'Tenon / {others[0]}'] if others else [])]
 
 
+# What keeps each library, and those that it calls, to AVX2.
+AVX2 = {'TENON_CPU_SIMD': 'avx2', 'ATEN_CPU_CAPABILITY': 'avx2', 'ONEDNN_MAX_CPU_ISA': 'AVX2', 'MKL_ENABLE_INSTRUCTIONS': 'AVX2',
+        'OPENBLAS_CORETYPE': 'Haswell'}
+
+
+def restrict(options):
+    """Fewer threads and older instructions for both libraries, which are not loaded yet."""
+    if options.threads:
+        os.environ.update({'TENON_NUM_THREADS': str(options.threads), 'OMP_NUM_THREADS': str(options.threads)})
+    if options.avx2:
+        os.environ.update(AVX2)
+
+
+def title(options):
+    threads = options.threads and f', {options.threads} thread{"s"[:options.threads > 1]}'
+    return f'{describe()}, {options.dtype}{threads or ""}{", AVX2" if options.avx2 else ""}'
+
+
 def report(options, rows):
     found = sides(None, 'cpu', (Tenon, Torch, Compiled) if options.compiled else (Tenon, Torch))
     peaks = Peaks(found[0].library, options.dtype)
-    lines = begin(f'{describe()}, {options.dtype}', f'{options.rounds} rounds: median (lowest–highest). {peaks}',
+    lines = begin(title(options), f'{options.rounds} rounds: median (lowest–highest). {peaks}',
                   head([side.name for side in found]))
     ratios = []
     for row in rows:
@@ -348,6 +368,8 @@ def report(options, rows):
 def main():
     parser = command_line(__doc__, 'models.md', 9)
     parser.add_argument('--dtype', choices=['float32', 'bfloat16'], default='float32', help='of weights and activations')
+    parser.add_argument('--threads', type=int, help='of both libraries; default: as many as there are cores')
+    parser.add_argument('--avx2', action='store_true', help='no newer instructions in both libraries')
     parser.add_argument('--profile', action='store_true', help="Tenon's time by op, row by row")
     parser.add_argument('--compiled', action='store_true', help='torch.compile as a third column')
     parser.add_argument('--memory-of', help=argparse.SUPPRESS)
@@ -356,6 +378,7 @@ def main():
     if options.memory_of:
         memory_child(next(row for row in ROWS if row[0] == options.memory_of), options.dtype, options.side)
         return
+    restrict(options)
     run_report(parser, options, ROWS, report, REPORT, INTRODUCTION)
 
 

@@ -258,7 +258,7 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     return ops['concat']([_distances(ops['slice'](first, -2, at, at + rows), second, p) for at in range(0, x1.shape[-2], rows)], -2)
 
 
-_BLOCK = 1 << 17  # differences that the cache holds
+_BLOCK = 1 << 20  # differences: enough for some threads to share, while the cache holds them
 
 
 def _distances(first, second, p):
