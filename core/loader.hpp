@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 #include <string_view>
 
 #include "tenon/ext/draft/layer.h"
@@ -38,6 +39,8 @@ inline void ensure_devices() {
 const tn_layer* layer();
 // An optional interface of the loaded plugin of that id; NULL when there is none. [any thread]
 const void* plugin_interface(std::string_view id, tn_str name, uint32_t revision);
+// "plugin PATH was refused: …" for a plugin of that id, which is usually the name of its devices; empty if none was. [any thread]
+std::string why_refused(std::string_view id);
 // As tn_host.log. [any thread]
 void log_message(uint32_t level, std::string_view message);
 // An environment variable; NULL in a privileged (setuid) process. [any thread]

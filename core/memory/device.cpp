@@ -162,6 +162,7 @@ tn_device& live(tn_device* device) {
   std::string there, reasons;
   for (const tn_device* device : devices()) there += (there.empty() ? "" : ", ") + device->id;
   const std::string_view kind = name.substr(0, name.find(':'));
+  const std::string refused = why_refused(kind);
   bool offered = false;
   const std::lock_guard lock(registry().mutex);
   for (const DeviceType* type : registry().types) {
@@ -171,7 +172,9 @@ tn_device& live(tn_device* device) {
       reasons +=
           fmt::format("; plugin \"{}\" offers no {}: {}", type->plugin, type->name, type->reason);
   }
-  if (!offered) reasons += fmt::format("; no plugin with devices \"{}\" is loaded", kind);
+  if (!offered)
+    reasons += refused.empty() ? fmt::format("; no plugin with devices \"{}\" is loaded", kind)
+                               : "; " + refused;
   fail(TN_NOT_FOUND, "no device \"{}\"; there are {}{}", name, there, reasons);
 }
 

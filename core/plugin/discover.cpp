@@ -70,6 +70,14 @@ const void* plugin_interface(std::string_view id, tn_str name, uint32_t revision
                            : plugin->table.get_interface(plugin->instance, name, revision);
 }
 
+std::string why_refused(std::string_view id) {
+  const std::lock_guard lock(list().mutex);
+  for (const Plugin& plugin : list().plugins)
+    if (plugin.state == TN_PLUGIN_REFUSED && to_view(plugin.info.id) == id)
+      return fmt::format("plugin {} was refused: {}", plugin.path, to_view(plugin.info.reason));
+  return {};
+}
+
 void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::string_view version,
                  std::string_view reason) {
   const std::lock_guard lock(list().mutex);
@@ -152,11 +160,12 @@ const Plugin* opened_from(const fs::path& library) {
 }
 
 // A library without a card is not opened, because only running it would show what it is.
-void note_unclaimed(const fs::path& path) {
+void note_unclaimed(const fs::path& path, bool asked_for) {
   if (opened_from(path) != nullptr) return;
-  if (why_not([&] { check_library_file(Pinned(path.string())); }).empty())
-    refuse(plugin_at(path.string()),
-           "has no identity card (NAME.tenon.json beside it); load it by its path");
+  if (!why_not([&] { check_library_file(Pinned(path.string())); }).empty()) return;
+  Plugin& plugin = plugin_at(path.string());
+  plugin.asked_for = asked_for;
+  refuse(plugin, "has no identity card (NAME.tenon.json beside it); load it by its path");
 }
 
 // Cards of one directory, in the order of their names.
@@ -174,6 +183,7 @@ void collect(const Place& place, std::vector<Candidate>& found) {
   for (const fs::path& path : cards) {
     Plugin& plugin = plugin_at(path.string());
     if (plugin.state == TN_PLUGIN_LOADED) continue;
+    plugin.asked_for = place.asked_for;
     Candidate candidate{&plugin, {}};
     const std::string reason = why_not([&] {
       candidate.card = read_card(path.string());
@@ -187,7 +197,7 @@ void collect(const Place& place, std::vector<Candidate>& found) {
       set_outcome(plugin, TN_PLUGIN_REFUSED, candidate.card.id, candidate.card.version, reason);
   }
   for (const fs::path& path : libraries)
-    if (!claimed.contains(path.string())) note_unclaimed(path);
+    if (!claimed.contains(path.string())) note_unclaimed(path, place.asked_for);
 }
 
 // Of several builds of one id in a directory the one that uses most of this CPU comes first: the widest registers, then the most
@@ -224,6 +234,26 @@ std::vector<Candidate> load_all(std::vector<Candidate> waiting) {
   return waiting;
 }
 
+// Who names a directory wants the plugins in it. A build that another one of the same id makes needless is not missed.
+void warn_of_refusals() {
+  std::vector<std::string> refused;
+  {
+    const std::lock_guard lock(list().mutex);
+    std::set<std::string_view> to_come, loaded;
+    for (const Candidate& candidate : list().waiting) to_come.insert(candidate.card.id);
+    for (const Plugin& plugin : list().plugins)
+      if (plugin.state == TN_PLUGIN_LOADED) loaded.insert(plugin.id);
+    for (Plugin& plugin : list().plugins) {
+      const std::string_view id = to_view(plugin.info.id);
+      if (to_come.contains(id) || !std::exchange(plugin.asked_for, false)) continue;
+      if (plugin.state == TN_PLUGIN_REFUSED && !loaded.contains(id))
+        refused.push_back(
+            fmt::format("TENON_PLUGIN_PATH: {}: {}", plugin.path, to_view(plugin.info.reason)));
+    }
+  }
+  for (const std::string& one : refused) log_message(2, one);
+}
+
 void put_off(Candidate&& candidate) {
   set_outcome(*candidate.plugin, TN_PLUGIN_REFUSED, candidate.card.id, candidate.card.version,
               "is opened when a device is first asked for");
@@ -235,7 +265,9 @@ void scan() {
   for (const Place& place : search_places()) {
     if (!list().scanned.insert(place.path).second) continue;
     if (!place.refusal.empty()) {
-      refuse(plugin_at(place.path), place.refusal);
+      Plugin& nothing = plugin_at(place.path);
+      nothing.asked_for = place.asked_for;
+      refuse(nothing, place.refusal);
       continue;
     }
     const size_t first = waiting.size();
@@ -252,6 +284,7 @@ void scan() {
   std::vector<std::string> to_come;
   for (const Candidate& candidate : list().waiting) to_come.push_back(candidate.card.id);
   warn_of_unused_disables(to_come);
+  warn_of_refusals();
 }
 
 void load_put_off() {
@@ -259,6 +292,7 @@ void load_put_off() {
   load_all(std::exchange(list().waiting, {}));
   plugins::g_waiting.store(false, std::memory_order_release);
   warn_of_unused_disables({});
+  warn_of_refusals();
 }
 
 template <class Body>

@@ -27,6 +27,7 @@ struct Plugin {
   tn_plugin table{};
   void* instance = nullptr;
   bool wants_device_type = false;  // failed because another plugin's device type was missing
+  bool asked_for = false;  // lies where TENON_PLUGIN_PATH points; until its refusal was told
   std::vector<tn_op_def> staged_ops;
   std::vector<WaitingKernel> staged_kernels;
   tn_plugin_info info{};  // strings are interned; under the list's own lock

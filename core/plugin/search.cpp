@@ -22,22 +22,33 @@ namespace fs = std::filesystem;
 
 class Places {
  public:
+  // A directory that the user names and its subdirectories.
+  void add_asked_for(const fs::path& directory) {
+    std::error_code error;
+    if (!fs::exists(directory, error))
+      places_.push_back({directory.string(), "there is no such directory", true});
+    else if (!fs::is_directory(directory, error))
+      places_.push_back(
+          {directory.string(), "TENON_PLUGIN_PATH names directories, and this is a file", true});
+    else
+      add(directory, true);
+  }
   // A directory and its subdirectories; what does not exist is passed over.
-  void add(const fs::path& directory) {
-    if (!add_one(directory)) return;
+  void add(const fs::path& directory, bool asked_for = false) {
+    if (!add_one(directory, asked_for)) return;
     std::error_code error;
     std::vector<fs::path> below;
     for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
          entry.increment(error))
       if (std::error_code ignored; entry->is_directory(ignored)) below.push_back(entry->path());
     std::sort(below.begin(), below.end());
-    for (const fs::path& each : below) add_one(each);
+    for (const fs::path& each : below) add_one(each, asked_for);
   }
   std::vector<Place> take() { return std::move(places_); }
 
  private:
   // False when there is no such directory, it was seen before, or it is not to be read.
-  bool add_one(const fs::path& directory) {
+  bool add_one(const fs::path& directory, bool asked_for) {
     struct stat about {};
     if (stat(directory.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return false;
     if (!seen_.emplace(about.st_dev, about.st_ino).second) return false;
@@ -45,7 +56,7 @@ class Places {
     std::error_code error;
     const fs::path real = fs::canonical(directory, error);
     if (error) return false;
-    places_.push_back({real.string(), why_untrusted(real.string())});
+    places_.push_back({real.string(), why_untrusted(real.string()), asked_for});
     return places_.back().refusal.empty();
   }
 
@@ -109,7 +120,7 @@ std::vector<Place> search_places() {
   if (const char* path = environment("TENON_PLUGIN_PATH")) {
     std::istringstream list(path);
     for (std::string one; std::getline(list, one, ':');)
-      if (!one.empty()) places.add(one);
+      if (!one.empty()) places.add_asked_for(one);
   }
   if (const char* data = environment("XDG_DATA_HOME"); data != nullptr && *data == '/')
     places.add(fs::path(data) / "tenon/plugins");

@@ -4,7 +4,6 @@
 #include "dispatch/disabled.hpp"
 #include "dispatch/fallback.hpp"
 #include "loader.hpp"
-#include "tenon/plugins.h"
 
 namespace tenon::core {
 namespace {
@@ -67,19 +66,6 @@ std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
   else
     text += fmt::format("  gradient: {}\n", tn_op_is_differentiable(&op) ? "yes" : "none");
   return text;
-}
-
-// A plugin is named after the devices that it is for: "cpu".
-std::string why_refused(std::string_view id) {
-  for (uint32_t i = 0; i < tn_plugin_count(); ++i) {
-    tn_plugin_info info{};
-    info.struct_size = sizeof info;
-    if (tn_status* failed = tn_plugin_get_info(i, &info))
-      tn_status_release(failed);
-    else if (to_view(info.id) == id && info.state == TN_PLUGIN_REFUSED)
-      return fmt::format("plugin {} was refused: {}", to_view(info.path), to_view(info.reason));
-  }
-  return {};
 }
 
 }  // namespace

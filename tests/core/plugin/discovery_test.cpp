@@ -40,6 +40,42 @@ TEST(Discovery, OneBadPluginHidesNoOther) {
   EXPECT_EQ(quiesce("test.newer_table").code, TN_OK);
 }
 
+// What a scan of TENON_PLUGIN_PATH writes to stderr.
+std::string said_of(const std::string& path) {
+  testing::internal::CaptureStderr();
+  discover(path);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Discovery, RefusalsInTenonPluginPathAreToldOnce) {
+  const Directory here, twice;
+  here.write("damaged.so", "not a library");
+  here.write("damaged.tenon.json", card("test.damaged", "damaged.so"));
+  here.copy("older_table", "cardless.so");
+  install(here, "newer_table", "test.newer_table");
+  install(twice, "newer_table", "test.newer_table");
+  const std::string file = here.write("file.txt", "").string();
+  const std::string path = here.path().string(), missing = path + "/missing";
+  const std::string places = path + ":" + missing + ":" + file + ":" + twice.path().string();
+  const std::string said = said_of(places);
+  const auto tells = [&](const std::string& of, const std::string& why) {
+    const size_t at = said.find("tenon: warning: TENON_PLUGIN_PATH: " + of + ": ");
+    return at != std::string::npos &&
+           said.substr(at, said.find('\n', at) - at).find(why) != std::string::npos;
+  };
+  EXPECT_TRUE(tells(path + "/damaged.tenon.json", "not an ELF file")) << said;
+  EXPECT_TRUE(tells(path + "/cardless.so", "has no identity card")) << said;
+  EXPECT_TRUE(tells(missing, "there is no such directory")) << said;
+  EXPECT_TRUE(tells(file, "this is a file")) << said;
+  EXPECT_EQ(said.find("newer_table"), std::string::npos) << said;
+  EXPECT_EQ(said_of(places), "");
+
+  tn_device* device = nullptr;
+  const std::string error = take(tn_device_find(str("test.damaged"), &device)).message;
+  EXPECT_NE(error.find("damaged.tenon.json was refused: "), std::string::npos) << error;
+  EXPECT_EQ(quiesce("test.newer_table").code, TN_OK);
+}
+
 TEST(Discovery, EarlierDirectoriesWin) {
   const Directory first, second;
   install(first, "older_table", "test.older_table");

@@ -222,6 +222,20 @@ def test_the_end_of_the_process_is_quiet(program):
     assert done.returncode == 0 and done.stderr == ''
 
 
+def test_what_tenon_plugin_path_names_in_vain_is_told(tmp_path):
+    (tmp_path / 'tenon_acme.so').write_bytes(b'no library')
+    (tmp_path / 'tenon_acme.tenon.json').write_text(
+        '{"id": "acme", "version": "1", "abi": {"major": 1, "minor": 0}, "library": "tenon_acme.so"}')
+    program = 'import tenon; tenon.ones(3); tenon.ones(3, device="acme")'
+    env = {**os.environ, 'TENON_PLUGIN_PATH': f'{tmp_path}:{tmp_path / "missing"}'}
+    done = subprocess.run([sys.executable, '-c', program], env=env, capture_output=True, text=True, timeout=60)
+    warnings = [line for line in done.stderr.splitlines() if line.startswith('tenon: warning: TENON_PLUGIN_PATH: ')]
+    assert len(warnings) == 2, done.stderr
+    assert f'{tmp_path / "tenon_acme.tenon.json"}: not an ELF file' in warnings[0]
+    assert warnings[1].endswith(f'{tmp_path / "missing"}: there is no such directory')
+    assert 'NotFoundError' in done.stderr and 'acme.tenon.json was refused: ' in done.stderr
+
+
 def test_import_is_light():
     program = 'import sys, tenon; print([m for m in ("numpy", "torch", "inspect", "tenon.nn", "tenon._op_docs") if m in sys.modules])'
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, timeout=60, check=True)
