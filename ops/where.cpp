@@ -7,13 +7,13 @@
 
 namespace {
 
-double greatest_finite(DType dtype) {
+double greatest_finite(tn_dtype dtype) {
   switch (dtype) {
-    case DType::F16:
+    case TN_DTYPE_F16:
       return 65504;
-    case DType::BF16:
+    case TN_DTYPE_BF16:
       return 0x1.fep127;
-    case DType::F32:
+    case TN_DTYPE_F32:
       return std::numeric_limits<float>::max();
     default:
       return std::numeric_limits<double>::max();
@@ -162,7 +162,11 @@ TN_OP(nan_to_num) = {
 
 TN_RULE(nan_to_num, nan_to_num,
         {.dtypes = "floating; the result has x's", .shapes = "x's", .elementwise = true}) {
-  frame.elementwise(operand(frame, arg::x, TN_MASK_FLOAT, "a floating dtype").dtype());
+  const tn_dtype dtype = operand(frame, arg::x, TN_MASK_FLOAT, "a floating dtype").dtype();
+  frame.elementwise(dtype);
+  const double most = greatest_finite(dtype);
+  if (!frame.has(arg::posinf)) frame.set_real(arg::posinf, most);
+  if (!frame.has(arg::neginf)) frame.set_real(arg::neginf, -most);
 }
 
 // dx where x is finite
@@ -173,10 +177,8 @@ TN_GRADIENT(nan_to_num, {.always = in_(arg::x)}) {
 TN_DECOMPOSE(nan_to_num) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const Tensor x = in.tensor(arg::x);
-  const double most = greatest_finite(x.dtype());
-  const double high = in.has(arg::posinf) ? in.real(arg::posinf) : most;
-  const double low = in.has(arg::neginf) ? in.real(arg::neginf) : -most;
-  const Tensor finite = where(equal(x, kInf), high, where(equal(x, -kInf), low, x));
+  const Tensor finite =
+      where(equal(x, kInf), in.real(arg::posinf), where(equal(x, -kInf), in.real(arg::neginf), x));
   out[0] = where(isnan(x), in.real(arg::nan), finite);
 }
 

@@ -125,6 +125,11 @@ void Frame::set_integer(uint32_t i, int64_t value) {
   args_[i].as.i = value;
 }
 
+void Frame::set_real(uint32_t i, double value) {
+  args_[i] = tn_value{TN_VALUE_FLOAT, 0, {}};
+  args_[i].as.f = value;
+}
+
 void Frame::set_ints(uint32_t i, std::span<const int64_t> values) {
   if (nstored_ == std::size(stored_) || values.size() > TN_MAX_DIMS)
     fail(TN_INTERNAL, "no room to rewrite '{}'", op_.schema.args[i].name);

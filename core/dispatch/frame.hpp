@@ -73,6 +73,7 @@ class Frame {
   }
   // Replaces an argument (attributes only); `ints` are copied.
   void set_integer(uint32_t i, int64_t value);
+  void set_real(uint32_t i, double value);
   void set_ints(uint32_t i, std::span<const int64_t> values);
 
   // ---- errors: "[op] …"

@@ -58,24 +58,15 @@ void shrink(Emitter& out, const RecordedCall& call) {
                           {{"bias", call.number("bias")}, {"lambd", call.number("lambd")}}));
 }
 
-double greatest(DType dtype) {
-  return dtype == DType::F64    ? std::numeric_limits<double>::max()
-         : dtype == DType::F16  ? 65504
-         : dtype == DType::BF16 ? 0x1.fep127
-                                : std::numeric_limits<float>::max();
-}
-
 void nan_to_num(Emitter& out, const RecordedCall& call) {
   const Terms t{out, call};
   const std::string x = out.input(call, "x");
-  const double infinity = std::numeric_limits<double>::infinity(), most = greatest(t.dtype);
+  const double infinity = std::numeric_limits<double>::infinity();
   const auto replaced = [&](const std::string& where, double by, const std::string& rest) {
     return out.node("Where", {where, t.number(by), rest});
   };
-  std::string y = replaced(out.node("Equal", {x, t.number(infinity)}),
-                           call.has("posinf") ? call.number("posinf") : most, x);
-  y = replaced(out.node("Equal", {x, t.number(-infinity)}),
-               call.has("neginf") ? call.number("neginf") : -most, y);
+  std::string y = replaced(out.node("Equal", {x, t.number(infinity)}), call.number("posinf"), x);
+  y = replaced(out.node("Equal", {x, t.number(-infinity)}), call.number("neginf"), y);
   out.give(call, replaced(out.node("IsNaN", {x}), call.number("nan"), y));
 }
 

@@ -116,25 +116,12 @@ struct WhereBetween {
     return hn::IfThenElse(hn::And(above, below), inside, outside);
   }
 };
-double greatest_finite(tn_dtype dtype) {
-  switch (dtype) {
-    case TN_DTYPE_F16:
-      return 65504;
-    case TN_DTYPE_BF16:
-      return 0x1.fep127;
-    case TN_DTYPE_F32:
-      return std::numeric_limits<float>::max();
-    default:
-      return std::numeric_limits<double>::max();
-  }
-}
 struct NanToNum {
   double nan, high, low;
-  explicit NanToNum(const tn_call& call) : nan(real_arg(call, arg::nan_to_num::nan)) {
-    const double most = greatest_finite(call.outs[0]->dtype);
-    high = bound(call, arg::nan_to_num::posinf, most);
-    low = bound(call, arg::nan_to_num::neginf, -most);
-  }
+  explicit NanToNum(const tn_call& call)
+      : nan(real_arg(call, arg::nan_to_num::nan)),
+        high(real_arg(call, arg::nan_to_num::posinf)),
+        low(real_arg(call, arg::nan_to_num::neginf)) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     using T = hn::TFromD<D>;
