@@ -91,9 +91,7 @@ struct CharGPTImpl : nn::Module {
 TORCH_MODULE(CharGPT);
 
 struct TaggerImpl : nn::Module {
-  Tensor forward(const Tensor& index) {
-    return last(std::get<0>(lstm->forward(embedding(index))));
-  }
+  Tensor forward(const Tensor& index) { return last(std::get<0>(lstm->forward(embedding(index)))); }
   nn::Embedding embedding = register_module("embedding", nn::Embedding(96, 128));
   nn::LSTM lstm = register_module("lstm", nn::LSTM(nn::LSTMOptions(128, 256).batch_first(true)));
   nn::Linear last = register_module("last", nn::Linear(256, 96));
@@ -118,7 +116,9 @@ void infer(benchmark::State& state, Net net, const Tensor& x) {
   for (auto _ : state) benchmark::DoNotOptimize(net->forward(x));
 }
 
-Tensor integers(int64_t high, at::IntArrayRef shape) { return torch::randint(high, shape, torch::kLong); }
+Tensor integers(int64_t high, at::IntArrayRef shape) {
+  return torch::randint(high, shape, torch::kLong);
+}
 
 void resnet18_step(benchmark::State& state) {
   train(state, resnet18(), torch::randn({8, 3, 64, 64}), integers(1000, {8}));

@@ -76,8 +76,8 @@ void Derived::add(const HostCalls& calls, const Tensor& constant) {
 }
 
 bool Derived::holds(const void* memory) const {
-  return std::ranges::any_of(
-      constants_, [&](const Tensor& one) { return memory_of(one.get()) == memory; });
+  return std::ranges::any_of(constants_,
+                             [&](const Tensor& one) { return memory_of(one.get()) == memory; });
 }
 
 void Derived::compute() {

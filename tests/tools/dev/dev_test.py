@@ -39,11 +39,11 @@ class Dev(unittest.TestCase):
         scripts = re.findall(r"help_of (\S+\.py)", (ROOT / "dev").read_text())
         for folder in {pathlib.Path(script).parent for script in scripts}:
             shutil.copytree(ROOT / folder, self.root / folder, ignore=shutil.ignore_patterns("__pycache__"))
-        before = {path for path in self.root.iterdir()}
+        before = set(self.root.iterdir())
         for verb in "bench", "bundle", "coverage", "examples", "fuzz", "lint", "test":
             done = self.run_dev(verb, "--help")
             self.assertEqual((done.returncode, done.stdout[:6]), (0, "usage:"), (verb, done.stderr))
-        self.assertEqual({path for path in self.root.iterdir()}, before)
+        self.assertEqual(set(self.root.iterdir()), before)
 
     def test_a_wrong_verb(self):
         done = self.run_dev("biuld")
