@@ -31,6 +31,8 @@ class Sink {
   virtual void skip(const std::string& name, const std::string& reason) = 0;
   // Figures of the report ("injected", "survived").
   virtual void count(const std::string& what, uint64_t n) = 0;
+  // The case's device is lost: nothing more can run on it in this process. Called after fail().
+  virtual void lost() {}
 };
 
 // What a plugin claims. Units are made from it.
@@ -77,6 +79,9 @@ void run_case(Sink& sink, const std::string& name, Body&& body) {
   try {
     const std::string problem = body();
     if (!problem.empty()) sink.fail(problem);
+  } catch (const Error& error) {
+    sink.fail(error.what());
+    if (error.code() == TN_DEVICE_LOST) sink.lost();
   } catch (const std::exception& error) {
     sink.fail(error.what());
   }

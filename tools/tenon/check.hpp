@@ -95,6 +95,9 @@ void print_check_json(const CheckOptions& options, const CheckReport& report);
 // The command line that runs a failed case again.
 std::string repeat_command(const CheckOptions& options, const CheckFailure& failure);
 
+// A worker's exit code if its device is lost, so that a new process runs the units that follow.
+constexpr int kLost = 4;
+
 // The worker's side: `words` follow "check-worker". Results go to file descriptor 3.
 int run_check_worker(const std::vector<std::string>& words);
 

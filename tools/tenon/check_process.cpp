@@ -132,6 +132,8 @@ class Process {
     else if (WIFSIGNALED(status))
       text = fmt::format("crashed with SIG{} ({})", signal_name(WTERMSIG(status)),
                          strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) == kLost)
+      text = "the device was lost, and the rest of this did not run";
     else if (WEXITSTATUS(status) != kOk)
       text = fmt::format("the process ended with exit code {}", WEXITSTATUS(status));
     if (!text.empty() && !tail_.empty()) text += "\nlast it printed: " + last_lines(tail_);

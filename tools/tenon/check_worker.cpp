@@ -50,6 +50,9 @@ class PipeSink : public conformance::Sink {
   }
   void count(const std::string& what, uint64_t n) override { write_line('N', safe(Json{what, n})); }
 
+  // Without destructors, which might wait for the device.
+  void lost() override { _exit(kLost); }
+
   void end() {
     if (sample_.left_out() > 0) count("left out by --sample", sample_.left_out());
   }
@@ -158,6 +161,9 @@ void run_unit(const std::string& group, const Subject& subject, const std::strin
       run_perf(unit, subject);
     else
       conformance::find_group(group)->run(subject, unit, sink);
+  } catch (const Error& error) {
+    write_line('E', safe(Json(error.what())));
+    if (error.code() == TN_DEVICE_LOST) sink.lost();
   } catch (const std::exception& error) {
     // Not inside a case, so it concerns the unit as a whole.
     write_line('E', safe(Json(error.what())));

@@ -100,6 +100,15 @@ class Faults(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("hung: it reported nothing for 6 s", found["failures"][0]["text"])  # three times, as it is the first case
 
+    def test_a_lost_device_costs_the_rest_of_one_unit(self):
+        code, found = report(SUSPECT, "--group", "values", fault="lost")
+        self.assertEqual(code, 1)
+        texts = [f["text"] for f in found["failures"] if f["case"].split("/")[0] == "add"]
+        self.assertEqual(len(texts), 2, found["failures"][:4])
+        self.assertIn("the device fell off", texts[0])
+        self.assertIn("the device was lost", texts[1])
+        self.assertGreater(found["cases"] - found["failed"], 50)  # the other ops ran, in another process
+
     def test_a_failure_on_a_further_device_is_repeated_there(self):
         _, found = report(SUSPECT, "--group", "values", "--only", "square", fault="host_value")
         self.assertEqual(found["further_devices"], ["cpu:0"])

@@ -311,6 +311,7 @@ Status run_kernel(void* self, void*, const tn_call* call) {
     const auto which = static_cast<Which>(reinterpret_cast<intptr_t>(self));
     if (which == kAdd && faulty("crash")) std::raise(SIGSEGV);
     while (which == kMul && faulty("hang")) pause();
+    if (which == kAdd && faulty("lost")) fail(TN_DEVICE_LOST, "the device fell off");
     const Elementwise work(*call);
     const bool wrong = (which == kAdd && faulty("value")) ||
                        (which == kNeg && faulty("shared") && disturbed(call));
