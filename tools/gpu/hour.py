@@ -2,7 +2,7 @@
 """The first hour on a machine with a GPU: versions and libraries, correctness, speed, Vulkan; writes the results to a JSON file and a
 page.
 
-  python3 tools/gpu/hour.py --device cuda:0                 everything; once more goes on where the first call was stopped
+  python3 tools/gpu/hour.py --device cuda:0                 everything; a second call does what is left, then what failed
   python3 tools/gpu/hour.py --device rocm:0 --stages A,B    some of it
   python3 tools/gpu/hour.py --device cuda:0 --seconds 540   what fits into so long; the rest by the next call
   python3 tools/gpu/hour.py --device gpusim:0 --rehearse    every step on small operands, as the test does
@@ -40,24 +40,32 @@ class Tree:
 
     def environment(self):
         paths = [str(self.package), os.environ.get('PYTHONPATH', '')]
-        return {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, paths)), 'PYTHONDONTWRITEBYTECODE': '1', 'PYTHONUNBUFFERED': '1'}
+        # Programs look for vendors' libraries beside the Python on the path, which is to be this one.
+        programs = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get('PATH', '')])
+        return {**os.environ, 'PATH': programs, 'PYTHONPATH': os.pathsep.join(filter(None, paths)), 'PYTHONDONTWRITEBYTECODE': '1',
+                'PYTHONUNBUFFERED': '1'}
 
 
 def run_limited(command, environment, limit, log):
-    """(exit status, seconds); the status is None if the limit came first. Processes started by the command end with it."""
+    """(exit status, seconds); the status is None if the limit came first. Processes started by the command end with it, or with this one."""
     start = time.monotonic()
     with open(log, 'w', encoding='utf-8', errors='replace') as out:
-        process = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                   start_new_session=True)
+        try:
+            process = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                       start_new_session=True)
+        except OSError as problem:
+            out.write(f'cannot start {command[0]}: {problem}\n')
+            return 127, time.monotonic() - start
         try:
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
             status = None
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
     return status, time.monotonic() - start
 
 
@@ -73,8 +81,12 @@ class Record:
                 sys.exit(f'error: {self.path} is about {kept["device"]}, not {device}: give another --out')
             self.data = kept
 
-    def is_done(self, name):
-        return self.data['steps'].get(name, {}).get('state') == 'ok'
+    def state(self, name):
+        return self.data['steps'].get(name, {}).get('state')
+
+    def begin(self, step):
+        """Noted first, so that a step that ends the machine is not the first of the next call again."""
+        self.put(step.name, {'stage': step.stage, 'about': step.about, 'state': 'cut off', 'status': None, 'seconds': 0, 'tail': ''})
 
     def put(self, name, outcome):
         self.data['steps'][name] = outcome
@@ -87,12 +99,18 @@ def outcome_of(step, status, seconds, log):
     text = log.read_text(errors='replace')
     state = 'ok' if status == 0 else 'too long' if status is None else 'absent' if status == steps.ABSENT else 'failed'
     found = {'stage': step.stage, 'about': step.about, 'state': state, 'status': status, 'seconds': round(seconds, 1), 'tail': text[-TAIL:]}
-    if state == 'ok' and step.read is not None:
+    if step.read is not None:  # what failed often says in its output what did
         try:
             found['result'] = step.read(text)
-        except (ValueError, KeyError, IndexError) as problem:
-            found.update(state='failed', tail=f'its output cannot be read: {problem!r}\n{text[-TAIL:]}')
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
+            if state == 'ok':
+                found.update(state='failed', tail=f'its output cannot be read: {problem!r}\n{text[-TAIL:]}')
     return found
+
+
+def in_order(chosen, record):
+    """Steps that were not tried yet come before those that failed."""
+    return sorted(chosen, key=lambda step: record.state(step.name) is not None)
 
 
 def main():
@@ -115,18 +133,20 @@ def main():
               if s.stage in stages and (options.only is None or options.only in s.name)]
     if not chosen:
         parser.error(f'no step matches --stages {options.stages} --only {options.only}')
-    for step in chosen:
-        if record.is_done(step.name) and not options.again:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the step in progress, too
+    for step in in_order(chosen, record):
+        if record.state(step.name) in ('ok', 'absent') and not options.again:
             continue
         if time.monotonic() - begin + step.limit > options.seconds:
             print(f'{step.name}: left for the next call', flush=True)
             continue
         log = options.out / 'logs' / f'{step.name}.txt'
+        record.begin(step)
         status, seconds = run_limited(step.command, {**tree.environment(), **step.environment}, step.limit, log)
         record.put(step.name, outcome_of(step, status, seconds, log))
         print(f'{step.name}: {record.data["steps"][step.name]["state"]}, {seconds:.1f} s', flush=True)
         (options.out / 'report.md').write_text(report.page(record.data))
-    failed = [s.name for s in chosen if record.data['steps'].get(s.name, {}).get('state') in ('failed', 'too long')]
+    failed = [s.name for s in chosen if record.state(s.name) not in (None, 'ok', 'absent')]
     (options.out / 'report.md').write_text(report.page(record.data))
     print(f'{options.out}/report.md; failed: {", ".join(failed) or "nothing"}')
     return 1 if failed else 0

@@ -7,6 +7,7 @@ well.
 """
 import argparse
 import collections
+import dataclasses
 import json
 import os
 import pathlib
@@ -23,6 +24,8 @@ LIBRARIES = {
     'cuda': {'product': {'cuBLASLt'}, 'conv': {'cuDNN'}, 'attention': {'cuDNN'}},
     'rocm': {'product': {'hipBLASLt', 'rocBLAS'}, 'conv': {'MIOpen'}, 'attention': set()},
 }
+# The plugin's kernels that would compute them otherwise.
+OWN = {'product': {'matmul', 'matmul_weight'}, 'conv': {'conv'}, 'attention': {'attention', 'attention_backward'}}
 
 
 def answer(found, fine=True):
@@ -67,37 +70,27 @@ def machine(options):
 # ---- Who computes ------------------------------------------------------------------------------------------------------------
 
 
-def operands(tn, np, device, dtype, *shapes):
-    """Numbers that the dtype represents, and the same in double precision."""
-    rng, pairs = np.random.default_rng(7), []
-    for shape in shapes:
-        x = tn.asarray(rng.uniform(-1, 1, shape).astype(np.float32)).to(getattr(tn, dtype))
-        pairs.append((x.to(device), np.asarray(x.to(tn.float64))))
-    return pairs
+@dataclasses.dataclass
+class Work:
+    """A call by libraries: its operands, and how many terms are summed for an element of the result or of a gradient."""
+    shapes: list
+    call: object
+    terms: int
+    library: str  # a key of LIBRARIES
 
 
-def product(tn, np, device, dtype, n):
-    (x, a), (w, b) = operands(tn, np, device, dtype, (n, n), (n, n))
-    return lambda: x @ w, a @ b, n
+def works(tn, n):
+    f, c, places = tn.nn.functional, max(n // 8, 4), max(n // 2, 16)
+    return {'product': Work([(n, n), (n, n)], lambda x, w: x @ w, n, 'product'),
+            'linear': Work([(n, n), (n, n), (n,)], f.linear, n, 'product'),
+            'conv': Work([(2, c, 16, 16), (c, c, 3, 3)], lambda x, w: f.conv2d(x, w, None, padding=1), max(9 * c, 512), 'conv'),
+            'attention': Work([(2, 2, places, 64)] * 3, lambda q, k, v: f.scaled_dot_product_attention(q, k, v, is_causal=True), places,
+                              'attention')}
 
 
-def conv(tn, np, device, dtype, n):
-    c = max(n // 16, 4)
-    (x, a), (w, b) = operands(tn, np, device, dtype, (2, c, 16, 16), (c, c, 3, 3))
-    padded, want = np.pad(a, ((0, 0), (0, 0), (1, 1), (1, 1))), 0
-    for i in range(3):
-        for j in range(3):
-            want = want + np.einsum('nchw,oc->nohw', padded[:, :, i:i + 16, j:j + 16], b[:, :, i, j])
-    return lambda: tn.nn.functional.conv2d(x, w, None, padding=1), want, 9 * c
-
-
-def attention(tn, np, device, dtype, n):
-    (q, a), (k, b), (v, c) = operands(tn, np, device, dtype, *[(2, 2, max(n // 2, 16), 64)] * 3)
-    scores = a @ b.swapaxes(-1, -2) / 8
-    scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    want = weights / weights.sum(-1, keepdims=True) @ c
-    return lambda: tn.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), want, 64
+def uniform(tn, np, rng, dtype, shape):
+    """Numbers in [-1, 1] that the dtype represents."""
+    return tn.asarray(rng.uniform(-1, 1, shape).astype(np.float32)).to(getattr(tn, dtype))
 
 
 def allowed_error(dtype, terms, largest):
@@ -107,30 +100,60 @@ def allowed_error(dtype, terms, largest):
     return 2 * unit * largest + terms * 2.0**-24
 
 
+# What attention's gradients round on the way: scores' gradients, sums of 64 products of numbers in [-1, 1], an eighth of them.
+ON_THE_WAY = 2
+
+
 def ran_by(profile, device):
     return sorted({span.what for span in profile.spans if span.op and span.device.split(':')[0] == device.split(':')[0]})
 
 
-def one(tn, np, options, kind, dtype, n):
-    run, want, terms = {'product': product, 'conv': conv, 'attention': attention}[kind](tn, np, options.device, dtype, n)
-    run()  # opens libraries, makes plans
-    with tn.profiler() as profile:
-        y = run()
-    error = float(np.abs(np.asarray(y.to('cpu').to(tn.float64)) - want).max())
-    by = ran_by(profile, options.device)
-    must = LIBRARIES.get(options.device.split(':')[0], {}).get(kind, set())
-    if kind == 'attention' and dtype == 'float32':
+def row_of(options, kind, work, dtype, by, errors):
+    """`errors`: of each result, the largest and the largest result."""
+    must = LIBRARIES.get(options.device.split(':')[0], {}).get(work.library, set())
+    if work.library == 'attention' and dtype == 'float32':
         must = set()  # the plugin's own
-    allowed = allowed_error(dtype, terms, float(np.abs(want).max()))
-    fine = error <= allowed and (not must or bool(must & set(by)))
+    more = ON_THE_WAY if kind == 'attention, gradients' else 0
+    error, allowed = max(((e, allowed_error(dtype, work.terms, largest + more)) for e, largest in errors), key=lambda pair: pair[0] / pair[1])
+    by_library = not must or bool(must & set(by)) and not OWN[work.library] & set(by)
+    fine = error <= allowed and by_library
     return [kind, dtype, ', '.join(by), f'{error:.2g}', f'{allowed:.2g}', 'ok' if fine else 'WRONG']
+
+
+def one(tn, np, options, kind, work, dtype):
+    """Two rows: the call and its gradients, beside the same on the host in double precision."""
+    rng = np.random.default_rng(7)
+    given = [uniform(tn, np, rng, dtype, shape) for shape in work.shapes]
+    mine = [x.to(options.device).requires_grad_() for x in given]
+    wanted = [x.to(tn.float64).requires_grad_() for x in given]
+    work.call(*mine)  # opens libraries, makes plans
+    with tn.profiler() as forward:
+        y = work.call(*mine)
+    want = work.call(*wanted)
+    g = uniform(tn, np, rng, dtype, tuple(want.shape))
+    with tn.profiler() as backward:
+        y.backward(g.to(options.device))
+        tn.device(options.device).synchronize()
+    want.backward(g.to(tn.float64))
+
+    def error(x, w):
+        w = np.asarray(w.detach())
+        return float(np.abs(np.asarray(x.detach().to('cpu').to(tn.float64)) - w).max()), float(np.abs(w).max())
+    return [row_of(options, kind, work, dtype, ran_by(forward, options.device), [error(y, want)]),
+            row_of(options, f'{kind}, gradients', work, dtype, ran_by(backward, options.device),
+                   [error(x.grad, w.grad) for x, w in zip(mine, wanted, strict=True)])]
 
 
 def who(options):
     import numpy as np
     import tenon as tn
-    n = 64 if options.rehearse else 512
-    rows = [one(tn, np, options, kind, dtype, n) for kind in ('product', 'conv', 'attention') for dtype in ('float32', 'float16', 'bfloat16')]
+    rows = []
+    for kind, work in works(tn, 64 if options.rehearse else 512).items():
+        for dtype in ('float32', 'float16', 'bfloat16'):
+            try:
+                rows += one(tn, np, options, kind, work, dtype)
+            except Exception as problem:  # the others are tried all the same
+                rows.append([kind, dtype, f'{type(problem).__name__}: {problem}', '', '', 'FAILED'])
     wrong = [row for row in rows if row[-1] != 'ok']
     answer({'brief': f'{len(rows) - len(wrong)} of {len(rows)} right and by whom they should be',
             'table': [['op', 'dtype', 'computed by', 'largest error', 'allowed', ''], *rows]}, not wrong)
@@ -162,7 +185,7 @@ def ceilings(options):
     x = tn.ones(n * n, device=device)
     rows.append(['copy, f32', f'{2 * 4 * n * n / seconds_of(device, lambda: x + 0.0) / 1e9:.0f} GB/s'])
     for dtype in ('float32', 'float16', 'bfloat16'):
-        a = tn.ones(n, n, device=device).to(getattr(tn, dtype))
+        a = tn.randn(n, n, device=device).to(getattr(tn, dtype))  # equal numbers take less power and so run faster
         rows.append([f'product of {n}², {dtype}', f'{2 * n**3 / seconds_of(device, lambda a=a: a @ a) / 1e12:.1f} TFLOP/s'])
     host = tn.ones(n * n)
     rows.append(['host to device', f'{4 * n * n / seconds_of(device, lambda: host.to(device)) / 1e9:.1f} GB/s'])

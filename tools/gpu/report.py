@@ -1,6 +1,6 @@
 """Writes a page with the results of hour.py."""
 
-MARKS = {'ok': 'ok', 'failed': '**failed**', 'too long': '**too long**', 'absent': 'not there'}
+MARKS = {'ok': 'ok', 'failed': '**failed**', 'too long': '**too long**', 'cut off': '**cut off**', 'absent': 'not there'}
 STAGES = {'A': 'What is there, and who computes', 'B': 'Correctness', 'C': 'Speed', 'D': 'Vulkan'}
 
 
@@ -36,16 +36,18 @@ def brief(result):
 
 
 def detail(name, step):
-    result = step.get('result')
-    if step['state'] in ('failed', 'too long'):
-        return [f'### {name}', '', '```text', *step['tail'].strip().splitlines()[-25:], '```', '']
+    shown = shown_of(step.get('result'))
+    if not shown and step['state'] in ('failed', 'too long', 'cut off'):
+        shown = ['```text', *step['tail'].strip().splitlines()[-25:], '```']
+    return [f'### {name}', '', *shown, ''] if shown else []
+
+
+def shown_of(result):
     if isinstance(result, str):
-        return [f'### {name}', '', result, '']
+        return [result] if result.strip() else []
     if isinstance(result, dict) and result.get('failures'):
-        return [f'### {name}', '', *(f'- `{one["case"]}`: {one["text"].splitlines()[0]}' for one in result['failures']), '']
-    if isinstance(result, dict) and result.get('table'):
-        return [f'### {name}', '', *table(result['table']), '']
-    return []
+        return [f'- `{one["repeat"] or one["case"]}`: {" ".join(one["text"].split())[:300]}' for one in result['failures']]
+    return table(result['table']) if isinstance(result, dict) and result.get('table') else []
 
 
 def table(rows):

@@ -19,6 +19,12 @@ OF_LIBRARIES = ('matmul', 'linear', 'linear_backward_weight', 'scaled_matmul', '
                 'attention_backward', 'attention_packed', 'attention_packed_backward')
 
 
+# Of the conformance suite, with limits in seconds: a group for a step, so that a limit or a fault costs one of them. What everything needs
+# comes first.
+GROUPS = {'memory': 60, 'streams': 60, 'values': 450, 'large': 240, 'gradients': 300, 'support': 180, 'threads': 180, 'leaks': 120, 'guard': 300,
+          'faults': 60, 'cycles': 120, 'abi': 60}
+
+
 @dataclasses.dataclass
 class Step:
     stage: str
@@ -69,11 +75,12 @@ class Steps:
     def probe(self, what, *words):
         return python(HERE / 'probe.py', what, '--device', self.device, *(['--rehearse'] if self.rehearse else []), *words)
 
-    def check(self, device, *words):
+    def check(self, group, *words):
         """A rehearsal takes few cases, because it tests the command and not the kernels."""
-        if self.rehearse:
-            words = [*(words or ('--group', 'values', '--only', 'matmul')), '--sample', '8']
-        return [self.tree.tools / 'tenon-check', device.split(':')[0], '--device', device, '--json', '--timeout', '300', *words]
+        if self.rehearse and not words and group not in ('memory', 'streams'):
+            words = ('--only', 'matmul')
+        return [self.tree.tools / 'tenon-check', self.plugin, '--device', self.device, '--json', '--timeout', '100', '--group', group, *words,
+                *(('--sample', '8') if self.rehearse else ())]
 
     def benchmark(self, script, *words):
         return python(self.tree.benchmarks / script, *words)
@@ -88,14 +95,14 @@ class Steps:
     # ---- B: correctness --------------------------------------------------------------------------------------------------------
 
     def correctness(self):
-        self.add('B', 'check', 'the conformance suite', 600, self.check(self.device), report_of)
-        self.add('B', 'check_large', 'sizes of real networks', 300, self.check(self.device, '--group', 'large', '--only', 'matmul')
-                 if self.rehearse else self.check(self.device, '--group', 'large'), report_of)
+        for group, limit in GROUPS.items():
+            if not self.rehearse or group in ('memory', 'values', 'large'):
+                self.add('B', f'check_{group}', f'the conformance suite: {group}', limit, self.check(group), report_of)
         for op in OF_LIBRARIES if not self.rehearse else OF_LIBRARIES[:1]:
             self.add('B', f'check_{op}_by_library', f'{op}, small cases by the library, too', 120,
-                     self.check(self.device, '--group', 'values', '--only', op), report_of, **NO_THRESHOLDS)
+                     self.check('values', '--only', op), report_of, **NO_THRESHOLDS)
             self.add('B', f'check_{op}_without', f"{op} by the plugin's own kernels", 120,
-                     self.check(self.device, '--group', 'values', '--only', op), report_of, **NO_LIBRARIES)
+                     self.check('values', '--only', op), report_of, **NO_LIBRARIES)
         self.add('B', 'graph', 'a training step as a graph', 180, self.benchmark('gpt2.py', '--only', 'tenon', '--device', self.device, '--steps',
                  2 if self.rehearse else 4, '--batch', 1, *(['--graph'] if self.plugin != 'vulkan' else [])), tables_of)
         if self.plugin == 'cuda':
