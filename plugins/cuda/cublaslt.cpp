@@ -20,6 +20,7 @@ bool open_functions(CublasLt& functions) {
 #include "cublaslt_functions.def"
 #undef FUNCTION
   conclude(about, library, version_by<size_t>(library, "cublasLtGetVersion"), reason);
+  if (reason.empty()) open_compiler();
   return reason.empty();
 }
 

@@ -1,7 +1,5 @@
 #include "cudnn.hpp"
 
-#include <cuda_runtime_api.h>
-
 #include <string>
 
 #include "nvidia_library.hpp"
@@ -15,21 +13,6 @@ struct Functions {
 #undef FUNCTION
 };
 Functions functions;
-
-// cuDNN compiles attention with NVRTC, which it opens by name and so finds if it is already open.
-void open_compiler() {
-  const std::string version = std::to_string(CUDART_VERSION / 1000);
-  static const LibraryAbout about =
-      nvidia_library("NVRTC", "libnvrtc.so." + version, "TENON_CUDA_NVRTC", "attention",
-                     "pip install nvidia-cuda-nvrtc, or install the CUDA toolkit");
-  std::string reason, found;
-  void* const library = open_library(about, reason);
-  int (*ask)(int*, int*) = nullptr;
-  int major = 0, minor = 0;
-  if (library != nullptr && find(library, "nvrtcVersion", ask, found) && ask(&major, &minor) == 0)
-    found = std::to_string(major) + "." + std::to_string(minor);
-  conclude(about, library, reason.empty() ? found : "", reason);
-}
 
 bool open_functions() {
   static const LibraryAbout about = nvidia_library(

@@ -133,6 +133,13 @@ void* open_library(const LibraryAbout& about, std::string& reason) {
   return search(about, reason);
 }
 
+void open_beside(void* library, const std::string& pattern) {
+  const fs::path path = path_of(library);
+  if (path.empty()) return;
+  for (const std::string& file : matches(path.parent_path().string() + "/" + pattern))
+    dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 void conclude(const LibraryAbout& about, void* library, const std::string& version,
               const std::string& reason) {
   {

@@ -36,6 +36,10 @@ struct LibraryFound {
 // NULL with the reason if there is none. [thread-safe]
 void* open_library(const LibraryAbout& about, std::string& reason);
 
+// Opens the files in the folder of an open library that match a pattern, for what it opens by name later: the loader looks for names among
+// what is open, but not beside the library. [thread-safe]
+void open_beside(void* library, const std::string& pattern);
+
 // Records the outcome for `tenon devices`. If there is a reason, also logs, once for each library, what the plugin uses instead and what to
 // install: as a warning, unless the environment forbids the library or nothing helps. [thread-safe]
 void conclude(const LibraryAbout& about, void* library, const std::string& version,

@@ -122,6 +122,16 @@ TEST_F(LibrarySearch, ZeroForbids) {
   setenv("TENON_TEST_LIBRARY", "0", 1);
   EXPECT_EQ(outcome(about()), "TENON_TEST_LIBRARY is 0");
 }
+TEST_F(LibrarySearch, WhatItWillOpenByNameIsOpenedBesideIt) {
+  put("toolkit-13.0/lib", file());
+  const fs::path part = put("toolkit-13.0/lib", stem() + "-part.so.3.1");
+  std::string reason;
+  void* const library = open_library(about(), reason);
+  ASSERT_NE(library, nullptr) << reason;
+  EXPECT_EQ(dlopen(part.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
+  open_beside(library, stem() + "-part.so.*");
+  EXPECT_NE(dlopen(part.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
+}
 TEST_F(LibrarySearch, Versions) {
   EXPECT_EQ(version_text(91300), "9.13.0");
   EXPECT_EQ(version_text(130002), "13.0.2");
