@@ -6,6 +6,7 @@
 #include "../cudnn_plans.hpp"
 #include "../numerics.hpp"
 #include "backend.hpp"
+#include "dense_copy.hpp"
 #include "library_kernel.hpp"
 #include "timeline.hpp"
 
@@ -104,12 +105,30 @@ Operand operand_of(const tn_view& view) {
   return {{view.shape, view.shape + view.ndim}, {view.strides, view.strides + view.ndim}};
 }
 
+// Rows consist of whole vectors, one behind the other.
+bool lies_in_vectors(const tn_view& view) {
+  constexpr int64_t kVector = 8;
+  if (view.strides[3] != 1 || view.shape[3] % kVector != 0) return false;
+  for (uint32_t d = 0; d < 3; ++d)
+    if (view.strides[d] <= 0 || view.strides[d] % kVector != 0) return false;
+  return true;
+}
+bool fits(const tn_view& view) {
+  return numel(view) != 0 && is_aligned_for_cudnn(view) && lies_in_vectors(view);
+}
+
+// Whether a plan copies g first: the gradient of a sum, say, is one number with strides of 0.
+bool copies_gradient(const Call& at) {
+  return at.is_backward && !lies_in_vectors(input(at.call, backward_arg::g));
+}
+
 CudnnAttention attention_of(const Call& at) {
   CudnnAttention made{
       at.is_backward,     at.q().dtype, operand_of(at.q()), operand_of(at.k()), operand_of(at.v()),
       operand_of(at.y()), {},           at.causal(),        at.scale()};
   if (at.is_backward) {
-    made.g = operand_of(input(at.call, backward_arg::g));
+    const tn_view& g = input(at.call, backward_arg::g);
+    made.g = copies_gradient(at) ? dense(operand_of(g).sizes) : operand_of(g);
     made.gq = operand_of(output(at.call, backward_arg::result::gq));
     made.gk = operand_of(output(at.call, backward_arg::result::gk));
     made.gv = operand_of(output(at.call, backward_arg::result::gv));
@@ -120,18 +139,29 @@ CudnnAttention attention_of(const Call& at) {
 
 class Plan final : public LibraryPlan {
  public:
-  explicit Plan(const Call& at) : is_backward_(at.is_backward), graph_(describe(attention_of(at))) {
+  explicit Plan(const Call& at)
+      : is_backward_(at.is_backward),
+        copies_gradient_(copies_gradient(at)),
+        graph_(describe(attention_of(at))) {
     const CudnnHandle handle(at.call.device_index);
     graph_->plan(cudnn_target(at.call.device_index, handle),
                  {.nondeterministic = allows_nondeterminism(),
                   .workspace = most_workspace(at.call.device_index)});
     workspace = graph_->workspace();
+    if (!copies_gradient_) return;
+    const tn_view& g = input(at.call, backward_arg::g);
+    place_of_gradient_ = (workspace + 255) / 256 * 256;
+    workspace = place_of_gradient_ + static_cast<uint64_t>(numel(g)) * size_of(g.dtype);
   }
   void run(const tn_call& call) const override {
     std::vector<void*> addresses;
     const uint32_t inputs = is_backward_ ? 6 : 3, outputs = is_backward_ ? 3 : 2;
     for (uint32_t i = 0; i < inputs; ++i) addresses.push_back(input(call, i).data);
     for (uint32_t i = 0; i < outputs; ++i) addresses.push_back(output(call, i).data);
+    if (copies_gradient_) {
+      addresses[backward_arg::g] = static_cast<char*>(call.scratch) + place_of_gradient_;
+      copy_dense(call, input(call, backward_arg::g), addresses[backward_arg::g]);
+    }
     {
       CudnnHandle handle(call.device_index);
       handle.set_stream(stream_of(call).handle());
@@ -141,18 +171,10 @@ class Plan final : public LibraryPlan {
   }
 
  private:
-  bool is_backward_;
+  bool is_backward_, copies_gradient_;
+  uint64_t place_of_gradient_ = 0;  // in the scratch memory
   std::unique_ptr<CudnnGraph> graph_;
 };
-
-// Rows consist of whole vectors.
-bool fits(const tn_view& view) {
-  constexpr int64_t kVector = 8;
-  if (numel(view) == 0 || !is_aligned_for_cudnn(view) || view.strides[3] != 1) return false;
-  for (uint32_t d = 0; d < 3; ++d)
-    if (view.strides[d] <= 0 || view.strides[d] % kVector != 0) return false;
-  return view.shape[3] % kVector == 0;
-}
 
 // A plan for the call that a packed call stands for.
 class PackedPlan final : public LibraryPlan {
@@ -193,9 +215,8 @@ class AttentionKernel final : public LibraryKernel {
     if (at.has_mask() || at.has_lse_gradient()) return false;
     for (const tn_view* view : {&at.q(), &at.k(), &at.v(), &at.y()})
       if (!fits(*view)) return false;
-    if (is_backward_ &&
-        !(fits(input(call, backward_arg::g)) && (at.lse().flags & TN_VIEW_CONTIGUOUS) != 0))
-      return false;
+    if (is_backward_ && (at.lse().flags & TN_VIEW_CONTIGUOUS) == 0) return false;
+    if (is_backward_ && !copies_gradient(at) && !fits(input(call, backward_arg::g))) return false;
     return has_cudnn();
   }
 

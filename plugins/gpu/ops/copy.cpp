@@ -2,6 +2,7 @@
 // the densest dimension differs between the two, tiles go through shared memory.
 #include <algorithm>
 
+#include "dense_copy.hpp"
 #include "elementwise.hpp"
 #include "ops/move.hpp"
 
@@ -184,6 +185,17 @@ void move_elements(const tn_call& call, const Move& move, const Place& to, const
     if (sizeof(U) != size || !launch_turned<U>(call, m, to, from))
       launch_strided<U>(call, m, to, from, size);
   });
+}
+
+void copy_dense(const tn_call& call, const tn_view& from, void* to) {
+  Move move;
+  int64_t strides[TN_MAX_DIMS], step = 1;
+  for (uint32_t d = from.ndim; d-- > 0; step *= from.shape[d]) strides[d] = step;
+  for (uint32_t d = 0; d < from.ndim; ++d) move.add(from.shape[d], strides[d], from.strides[d]);
+  tn_view dense = from;
+  dense.data = to;
+  dense.strides = strides;
+  move_elements(call, move, {&dense}, {&from});
 }
 
 void move_all(const tn_call& call, const tn_view& to, const tn_view& from) {
