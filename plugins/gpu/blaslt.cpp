@@ -168,6 +168,7 @@ choose(const tn_call& call, const Description& description, const MatrixLayout& 
   const Preference preference(made);
   set(preference, BLASLT_VALUE(MATMUL_PREF_MAX_WORKSPACE_BYTES), kMostWorkspace);
   for (const auto which : kAlignmentPreferences) set(preference, which, alignment);
+  for (const auto& [which, value] : kPreferences) set(preference, which, value);
   BLASLT(MatmulHeuristicResult_t) found{};
   int count = 0;
   check(BLASLT_CALL(MatmulAlgoGetHeuristic)(handle_of(call), description.get(), a.get(), b.get(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "hipblaslt.hpp"
 
@@ -24,6 +25,9 @@ Types types_of(tn_dtype dtype);  // ops/matmul_fused.cpp
 // No algorithm asks for more than elements do.
 inline constexpr uint32_t kVectorBytes = 0;
 inline constexpr std::array<hipblasLtMatmulPreferenceAttributes_t, 0> kAlignmentPreferences{};
+
+inline constexpr std::array<std::pair<hipblasLtMatmulPreferenceAttributes_t, uint32_t>, 0>
+    kPreferences{};
 
 inline hipblasLtHandle_t handle_of(const tn_call& call) { return hipblaslt_handle(call); }
 

@@ -51,6 +51,7 @@ Status take_bytes(void* field, size_t wanted, const void* value, size_t bytes) {
 struct Preference {
   uint64_t workspace = 0;
   uint32_t alignments[4] = {256, 256, 256, 256};
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
 
   Status set(cublasLtMatmulPreferenceAttributes_t which, const void* value, size_t bytes) {
     constexpr cublasLtMatmulPreferenceAttributes_t kAlignments[] = {
@@ -58,11 +59,15 @@ struct Preference {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
       return take_bytes(&workspace, sizeof workspace, value, bytes);
+    if (which == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+      return take_bytes(&reductions, sizeof reductions, value, bytes);
     for (int i = 0; i < 4; ++i)
       if (which == kAlignments[i])
         return take_bytes(&alignments[i], sizeof alignments[i], value, bytes);
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
+  // Other ways would round halves between the parts of a sum.
+  bool keeps_precision() const { return reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; }
   uint32_t alignment() const { return *std::min_element(alignments, alignments + 4); }
 };
 

@@ -42,6 +42,7 @@ struct Preference {
     return HIPBLAS_STATUS_SUCCESS;
   }
   uint32_t alignment() const { return 1; }
+  bool keeps_precision() const { return true; }
 };
 
 // No attributes beyond those that both libraries have.

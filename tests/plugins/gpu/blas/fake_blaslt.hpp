@@ -182,6 +182,7 @@ Status BLASLT(MatmulAlgoGetHeuristic)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc
   const Layout& a = as<Layout>(a_layout);
   if (handle == nullptr || wanted < 1 || !fits(how, a, as<Layout>(b_layout), as<Layout>(c_layout)))
     return STATUS(INVALID_VALUE);
+  if (!preference.keeps_precision()) return STATUS(INVALID_VALUE);
   *count = 0;
   // Not every type has every epilogue.
   if (element_of(a.type) == fake_blas::Element::kDouble &&
