@@ -5,6 +5,8 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "backend.hpp"
+#include "code_for.hpp"
+#include "compiled.hpp"
 #include "range.hpp"
 #include "vendor_runtime.hpp"
 
@@ -23,6 +25,33 @@ std::string without_driver() {
     return "no NVIDIA driver that CUDA " + wanted + " can use";
   return "the NVIDIA driver is for CUDA " + version_of(driver) +
          ", older than this plugin's: update it to one for CUDA " + wanted;
+}
+
+constexpr uint32_t kCompiled[] = {TENON_SM_ARCHS};
+
+// " (sm_75, sm_80)"
+std::string compiled_architectures() {
+  std::string text;
+  for (const uint32_t one : kCompiled)
+    text += (text.empty() ? " (sm_" : ", sm_") + std::to_string(one);
+  return text + ")";
+}
+
+// Devices that have no kernels. If there are no others, nothing is offered; otherwise launches on them fail.
+void tell_unsuited(std::vector<rt::Device>& made, std::string& reason) {
+  std::string unsuited;
+  size_t count = 0;
+  for (const rt::Device& device : made) {
+    if (compiled_for(device.architecture, kCompiled) != 0) continue;
+    unsuited +=
+        (++count == 1 ? "" : ", ") + device.name + " is sm_" + std::to_string(device.architecture);
+  }
+  if (count == 0) return;
+  reason = "no GPU that this plugin was compiled for" + compiled_architectures() + ": " + unsuited;
+  if (count == made.size()) return made.clear();
+  const std::string text = "[cuda] a " + reason.substr(3);
+  sdk::host()->log(2, sdk::str_of(text));
+  reason.clear();
 }
 
 // f32 multiply-adds per cycle in a multiprocessor: CUDA C++ Programming Guide, "Arithmetic Instructions".
@@ -67,8 +96,11 @@ std::vector<Device> devices(std::string& reason) {
                         static_cast<uint64_t>(f32_lanes(p.major, p.minor));
     made.push_back(device);
   }
+  tell_unsuited(made, reason);
   return made;
 }
+
+uint32_t code_for(uint32_t architecture) { return compiled_for(architecture, kCompiled); }
 
 void range_push(const char* name) noexcept { nvtxRangePushA(name); }
 void range_pop() noexcept { nvtxRangePop(); }

@@ -20,6 +20,9 @@ inline bool is_lost(cudaError_t error) {
     case cudaErrorHardwareStackError:
     case cudaErrorIllegalInstruction:
     case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorAssert:
     case cudaErrorContextIsDestroyed:
       return true;
     default:
@@ -28,6 +31,11 @@ inline bool is_lost(cudaError_t error) {
 }
 // Another process uses the device exclusively.
 inline bool is_taken(cudaError_t error) { return error == cudaErrorDevicesUnavailable; }
+
+// There is no kernel for the device in the plugin.
+inline bool is_unsuited(cudaError_t error) {
+  return error == cudaErrorNoKernelImageForDevice || error == cudaErrorUnsupportedPtxVersion;
+}
 
 inline cudaError_t host_allocate(void** made, size_t bytes) {
   return cudaHostAlloc(made, bytes, cudaHostAllocPortable | cudaHostAllocMapped);

@@ -1,6 +1,8 @@
 // Attention on matrix units, forward: like ops/attention.cpp, but with a warp for each 16 queries of a block. Weights are rounded to the
 // type of v, as matrix units require; sums are f32.
 #include "attention_matrix.hpp"
+
+#include "code_for.hpp"
 #include "reduce.hpp"
 
 namespace tenon::gpu {
@@ -112,7 +114,7 @@ GPU_SIZED_KERNEL(MatrixRows::kMostThreads, attend_by_warps, AttentionProblem<T> 
 bool is_for_matrices(const tn_call& call, tn_dtype dtype, uint32_t width) {
   const rt::Device& device = backend().device(call.device_index);
   return (TN_MASK(dtype) & TN_MASK_HALF) != 0 && width <= kMostOnMatrices &&
-         has_matrix_units(device.architecture, device.warp_width);
+         has_matrix_units(rt::code_for(device.architecture), device.warp_width);
 }
 
 template <class T>

@@ -13,15 +13,14 @@ struct alignas(kMostShare * sizeof(E)) Share {
   E at[kMostShare];
 };
 
-// Whether a device with warps of `lanes` has matrix units, judging by the architecture in rt::Device.
-inline bool has_matrix_units([[maybe_unused]] uint32_t architecture,
-                             [[maybe_unused]] uint32_t lanes) {
+// Whether kernels that were compiled for an architecture, with warps of `lanes`, have matrix units.
+inline bool has_matrix_units([[maybe_unused]] uint32_t code, [[maybe_unused]] uint32_t lanes) {
 #if defined(TENON_GPU_SIM)
   return true;
 #elif defined(__HIP__)
-  return lanes == 64 && architecture >= 0x90a && architecture < 0xa00;  // CDNA 2 and later
+  return lanes == 64 && code >= 0x90a && code < 0xa00;  // CDNA 2 and later
 #else
-  return architecture >= 80;
+  return code >= 80;
 #endif
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 uint32_t code_of(VENDOR(Error_t) error) {
   if (vendor::is_lost(error)) return TN_DEVICE_LOST;
-  if (vendor::is_taken(error)) return TN_FAILED_PRECONDITION;
+  if (vendor::is_taken(error) || vendor::is_unsuited(error)) return TN_FAILED_PRECONDITION;
   switch (error) {
     case vendor::kOutOfMemory:
       return TN_OUT_OF_MEMORY;
@@ -34,7 +34,8 @@ EventHandle event_of(rt::Event event) { return static_cast<EventHandle>(event); 
 const char* advice(VENDOR(Error_t) error) {
   if (vendor::is_lost(error))
     return "; the device is lost to this process: save what other devices hold and start again";
-  return vendor::is_taken(error) ? "; another process has the device to itself" : "";
+  if (vendor::is_taken(error)) return "; another process has the device to itself";
+  return vendor::is_unsuited(error) ? "; the plugin was compiled for other devices" : "";
 }
 
 // For releasing calls: ignores an error of earlier work, which a wait reports.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "backend.hpp"
+#include "code_for.hpp"
 #include "hip.hpp"
 #include "vendor_runtime.hpp"
 
@@ -62,5 +63,8 @@ std::vector<Device> devices(std::string& reason) {
   }
   return made;
 }
+
+// Machine code of AMD's runs on its own architecture alone.
+uint32_t code_for(uint32_t architecture) { return architecture; }
 
 }  // namespace tenon::gpu::rt

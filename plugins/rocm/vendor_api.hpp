@@ -26,6 +26,9 @@ inline bool is_lost(hipError_t error) {
 // HIP has no such error: processes share a device.
 inline bool is_taken(hipError_t) { return false; }
 
+// There is no kernel for the device in the plugin.
+inline bool is_unsuited(hipError_t error) { return error == hipErrorNoBinaryForGpu; }
+
 inline hipError_t host_allocate(void** made, size_t bytes) {
   return hip().hipHostMalloc(made, bytes, hipHostMallocPortable | hipHostMallocMapped);
 }

@@ -11,6 +11,7 @@
 
 #include "../backend.hpp"
 #include "../capture.hpp"
+#include "../code_for.hpp"
 #include "../portable.hpp"
 #include "../range.hpp"
 #include "../timeline.hpp"
@@ -65,6 +66,8 @@ std::vector<Device> devices(std::string&) {
   }
   return made;
 }
+
+uint32_t code_for(uint32_t architecture) { return architecture; }
 
 void use(uint32_t) {}
 

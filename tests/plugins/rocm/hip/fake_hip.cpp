@@ -288,6 +288,7 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
 }
 hipError_t hipStreamSynchronize(hipStream_t stream) {
   if (meets("lost")) return result(hipErrorIllegalAddress);
+  if (meets("other code")) return result(hipErrorNoBinaryForGpu);
   return locked([&] {
     drain(stream);
     return breaks_capture(stream);

@@ -68,6 +68,16 @@ TEST_F(Faults, ALostDeviceIsATypedError) {
   rt::stream_destroy(stream);
 }
 
+TEST_F(Faults, AnUnsuitedDeviceIsATypedError) {
+  rt::Stream const stream = rt::stream_create();
+  meet("other code");
+  const auto [code, words] = thrown([&] { rt::synchronize(stream); });
+  EXPECT_EQ(code, TN_FAILED_PRECONDITION);
+  EXPECT_NE(words.find("compiled for other devices"), std::string::npos) << words;
+  unsetenv("TENON_FAKE_HIP");
+  rt::stream_destroy(stream);
+}
+
 // As PyTorch does on the same thread.
 TEST_F(Faults, ChoosesItsDeviceAgainAfterAnotherFramework) {
   rt::use(0);
