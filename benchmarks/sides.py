@@ -66,7 +66,7 @@ def sides(only, device, every=(Tenon, Torch)):
         if only in (None, make.__name__.lower()):
             try:
                 found.append(make(device))
-            except (ImportError, RuntimeError, AssertionError) as error:
+            except (ImportError, OSError, RuntimeError, AssertionError) as error:  # OSError: a library of its is missing
                 if make is Tenon or only:
                     raise
                 print(f'{make.name} is not measured: {error}', file=sys.stderr)

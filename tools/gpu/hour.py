@@ -109,8 +109,9 @@ def outcome_of(step, status, seconds, log):
 
 
 def in_order(chosen, record):
-    """Steps that were not tried yet come before those that failed."""
-    return sorted(chosen, key=lambda step: record.state(step.name) is not None)
+    """The machine first, each time, as it may be another one. Then steps that were not tried yet, before those that failed."""
+    left = [step for step in chosen if record.state(step.name) not in ('ok', 'absent') or step.name == 'machine']
+    return sorted(left, key=lambda step: 0 if step.name == 'machine' else 1 if record.state(step.name) is None else 2)
 
 
 def main():
@@ -134,18 +135,19 @@ def main():
     if not chosen:
         parser.error(f'no step matches --stages {options.stages} --only {options.only}')
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the step in progress, too
-    for step in in_order(chosen, record):
-        if record.state(step.name) in ('ok', 'absent') and not options.again:
-            continue
+    for step in chosen if options.again else in_order(chosen, record):
         if time.monotonic() - begin + step.limit > options.seconds:
             print(f'{step.name}: left for the next call', flush=True)
             continue
         log = options.out / 'logs' / f'{step.name}.txt'
         record.begin(step)
         status, seconds = run_limited(step.command, {**tree.environment(), **step.environment}, step.limit, log)
-        record.put(step.name, outcome_of(step, status, seconds, log))
+        record.put(step.name, {**outcome_of(step, status, seconds, log), 'card': report.name_of(record.data)})
         print(f'{step.name}: {record.data["steps"][step.name]["state"]}, {seconds:.1f} s', flush=True)
         (options.out / 'report.md').write_text(report.page(record.data))
+        if step.name == 'machine' and not record.data['steps']['machine'].get('result', {}).get('present', True):
+            print(f'there is no {options.device} here: the other steps are left')
+            break
     failed = [s.name for s in chosen if record.state(s.name) not in (None, 'ok', 'absent')]
     (options.out / 'report.md').write_text(report.page(record.data))
     print(f'{options.out}/report.md; failed: {", ".join(failed) or "nothing"}')

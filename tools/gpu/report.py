@@ -12,7 +12,7 @@ def page(data):
         steps = {name: step for name, step in data['steps'].items() if step['stage'] == stage}
         if steps:
             lines += [f'## {title}', '', '| step | what | | s | found |', '|---|---|---|---|---|']
-            lines += [row(name, step) for name, step in steps.items()] + ['']
+            lines += [row(name, step, name_of(data)) for name, step in steps.items()] + ['']
             for name, step in steps.items():
                 lines += detail(name, step)
     return '\n'.join(lines).rstrip() + '\n'
@@ -23,8 +23,9 @@ def name_of(data):
     return next((d['name'] for d in devices if d.get('device') == data['device']), 'unknown')
 
 
-def row(name, step):
-    return f'| {name} | {step["about"]} | {MARKS[step["state"]]} | {step["seconds"]:.0f} | {brief(step.get("result"))} |'
+def row(name, step, card):
+    other = '' if step.get('card', card) == card else f' (on {step["card"]})'
+    return f'| {name} | {step["about"]} | {MARKS[step["state"]]} | {step["seconds"]:.0f} | {brief(step.get("result"))}{other} |'
 
 
 def brief(result):

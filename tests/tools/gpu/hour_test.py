@@ -50,15 +50,32 @@ class Rehearsal(Case):
         page = (self.folder / 'out/report.md').read_text()
         for text in ('simulator', 'rehearsal', '## Speed', '| attention | bfloat16 |'):
             self.assertIn(text, page)
-        # Begun again, nothing is left to do.
+        # Begun again, nothing is left to do but to look at the machine, which may be another one.
         done, again = self.run_hour()
-        self.assertEqual(done.stdout.count('ok,'), 0, done.stdout)
-        self.assertEqual(again, found)
+        self.assertEqual(done.stdout.count('ok,'), 1, done.stdout)
+        self.assertEqual({**again, 'machine': 0}, {**found, 'machine': 0})
+        self.assertIn('simulated GPU', again['machine']['card'])
 
     def test_what_does_not_fit_is_left(self):
         done, found = self.run_hour('--seconds', '1', '--stages', 'A')
         self.assertEqual((done.returncode, found), (0, {}), done.stdout)
         self.assertIn('left for the next call', done.stdout)
+
+
+    def test_without_the_device_nothing_else_is_tried(self):
+        done = subprocess.run([sys.executable, HOUR / 'hour.py', '--device', 'gpusim:7', '--rehearse', '--build', BUILD, '--out', self.folder / 'out'],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn('there is no gpusim:7 here', done.stdout)
+        self.assertEqual(set(json.loads((self.folder / 'out/hour.json').read_text())['steps']), {'machine'})
+
+    def test_results_of_another_card_are_marked(self):
+        one = {'stage': 'C', 'about': 'a', 'state': 'ok', 'seconds': 1}
+        page = report.page({'device': 'cuda:0', 'machine': 'm', 'python': '3', 'steps': {
+            'machine': {**one, 'stage': 'A', 'card': 'B', 'result': {'devices': [{'device': 'cuda:0', 'name': 'B'}]}},
+            'old': {**one, 'card': 'A'}, 'new': {**one, 'card': 'B'}}})
+        self.assertIn('(on A)', page)
+        self.assertNotIn('(on B)', page)
 
 
 class Outcomes(Case):
@@ -100,7 +117,10 @@ class Outcomes(Case):
         record.begin(made[0])  # and never heard of again
         record.put('bad', {'state': 'failed'})
         again = hour.Record(self.folder, 'cuda:0')
-        self.assertEqual([step.name for step in hour.in_order(made, again)], ['new', 'lost', 'bad'])
+        again.put('done', {'state': 'ok'})
+        again.put('machine', {'state': 'ok'})
+        made += [steps.Step('A', name, '', 20, []) for name in ('done', 'machine')]
+        self.assertEqual([step.name for step in hour.in_order(made, again)], ['machine', 'new', 'lost', 'bad'])
         self.assertEqual(again.state('lost'), 'cut off')
         self.assertIn('**cut off**', report.page({**again.data, 'steps': {'lost': again.data['steps']['lost']}}))
 
