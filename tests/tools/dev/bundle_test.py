@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A bundle of what is built, in a root without a compiler, headers or the build tree: programs, plugins and Python run there.
 
-usage: bundle_test.py BUILD_FOLDER [unittest arguments]
+usage: bundle_test.py BUILD_FOLDER|ARCHIVE [unittest arguments]      an archive: what ./dev bundle has made
 """
 import os
 import pathlib
@@ -54,8 +54,13 @@ class Bundle(unittest.TestCase):
         cls.root = pathlib.Path(scratch.name)
         make_root(cls.root)
         cls.bundle = cls.root / "opt/a bundle"
-        cls.bundle.mkdir(parents=True)
-        bundle.assemble(BUILD, [], cls.bundle)
+        if BUILD.is_dir():
+            cls.bundle.mkdir(parents=True)
+            bundle.assemble(BUILD, [], cls.bundle)
+        else:
+            (cls.root / "opt").mkdir()
+            bundle.run("tar", "xf", BUILD, "-C", cls.root / "opt")
+            (cls.root / "opt" / BUILD.name.removesuffix(".tar.xz")).rename(cls.bundle)
         if cls.enter("/usr/bin/python3", "-c", "pass").returncode:
             raise unittest.SkipTest("no namespaces here: " + cls.enter("/usr/bin/python3", "-c", "pass").stdout)
 
@@ -124,5 +129,6 @@ class Archive(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    prefixes.needs_plain_build(BUILD)
+    if BUILD.is_dir():
+        prefixes.needs_plain_build(BUILD)
     unittest.main(verbosity=2)
