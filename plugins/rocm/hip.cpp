@@ -1,10 +1,10 @@
 #include "hip.hpp"
 
-#include <dlfcn.h>
-
 #include <deque>
 #include <mutex>
 #include <vector>
+
+#include "library.hpp"
 
 // Calls that clang compiles into every file with kernels: before main, they register its code with the runtime. The runtime is not open
 // yet, so the calls are stored and repeated once it is.
@@ -40,13 +40,6 @@ struct Opened {
   bool open = false;
 };
 
-template <class F>
-bool find(void* library, const char* name, F*& function, std::string& reason) {
-  function = reinterpret_cast<F*>(dlsym(library, name));
-  if (function == nullptr) reason = std::string("libamdhip64 has no ") + name;
-  return function != nullptr;
-}
-
 bool hand_over(void* library, std::string& reason) {
   void** (*register_binary)(const void*) = nullptr;
   void (*register_function)(void**, const void*, char*, const char*, unsigned, void*, void*, void*,
@@ -63,30 +56,27 @@ bool hand_over(void* library, std::string& reason) {
   return true;
 }
 
-Opened open_library() {
+Opened open_runtime() {
   Opened made;
   const std::string name = "libamdhip64.so." + std::to_string(HIP_VERSION_MAJOR);
   // Never closed: drivers do not survive it.
-  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    made.reason = "no HIP runtime: " + std::string(dlerror());
-    return made;
-  }
-  bool found = true;
-#define FUNCTION(name) found = found && find(library, #name, made.hip.name, made.reason);
+  void* const library =
+      open_library(amd_library("HIP", {name}, "TENON_ROCM_HIP", "", "", ""), made.reason);
+#define FUNCTION(name) find(library, #name, made.hip.name, made.reason);
 #include "hip_functions.def"
   FUNCTION(hipMalloc)
   FUNCTION(hipHostMalloc)
 #undef FUNCTION
   constexpr const char* kProperties =
       HIP_VERSION_MAJOR >= 6 ? "hipGetDevicePropertiesR0600" : "hipGetDeviceProperties";
-  found = found && find(library, kProperties, made.hip.hipGetDeviceProperties, made.reason);
-  made.open = found && hand_over(library, made.reason);
+  made.open = find(library, kProperties, made.hip.hipGetDeviceProperties, made.reason) &&
+              hand_over(library, made.reason);
+  if (!made.open) made.reason = "no HIP runtime: " + made.reason;
   return made;
 }
 
 const Opened& opened() {
-  static const Opened one = open_library();
+  static const Opened one = open_runtime();
   return one;
 }
 

@@ -5,8 +5,10 @@ usage: bad_luck_test.py TENON [unittest arguments]
 """
 import json
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import tenon
@@ -21,6 +23,10 @@ class BadLuck(unittest.TestCase):
     def tearDown(self):
         os.environ.pop('TENON_FAKE_HIP', None)
         self.assertEqual((tenon.ones(3) + 1).tolist(), [2, 2, 2])  # the host goes on
+
+    def rows(self, **environment):
+        shown = subprocess.run([TENON, 'devices', '--json'], capture_output=True, text=True, check=True, env={**os.environ, **environment})
+        return [row for row in json.loads(shown.stdout) if row['plugin'] == 'rocm']
 
     def test_a_lost_device(self):
         os.environ['TENON_FAKE_HIP'] = 'lost'
@@ -40,12 +46,21 @@ class BadLuck(unittest.TestCase):
         with self.assertRaisesRegex(tenon.Error, 'compiled for other devices'):
             self.x.to('cpu')
 
+    def test_a_runtime_of_another_version_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / 'libamdhip64.so.99').write_text('')
+            row = self.rows(LD_LIBRARY_PATH=folder)[0]
+        self.assertEqual((row['device'], row['status']), ('', 'ok'))
+        self.assertRegex(row['reason'], 'no HIP runtime: .*there is .*libamdhip64.so.99, another version')
+
+    def test_the_runtime_is_found_by_the_variable(self):
+        folder = os.environ['LD_LIBRARY_PATH']
+        self.assertEqual(self.rows(LD_LIBRARY_PATH='', TENON_ROCM_HIP=folder)[0]['device'], DEVICE)
+
     def test_no_device_and_an_older_driver(self):
         for what in ('no device', 'old driver'):
-            shown = subprocess.run([TENON, 'devices', '--json'], capture_output=True, text=True, check=True,
-                                   env={**os.environ, 'TENON_FAKE_HIP': what})
-            rows = [row for row in json.loads(shown.stdout) if row['plugin'] == 'rocm']
-            self.assertEqual([(row['device'], row['status']) for row in rows], [('', 'ok')], shown.stdout)
+            rows = self.rows(TENON_FAKE_HIP=what)
+            self.assertEqual([(row['device'], row['status']) for row in rows], [('', 'ok')])
             self.assertNotEqual(rows[0]['reason'], '')
 
 

@@ -5,11 +5,14 @@
 #include <cstdlib>
 
 #include "hip.hpp"
+#include "library.hpp"
 #include "runtime.hpp"
 #include "tenon/plugin.hpp"
 #include "timeline.hpp"
 
 namespace tenon::gpu {
+
+std::vector<LibraryFound> vendor_libraries() { return concluded_libraries(); }
 
 // Nobody listens.
 thread_local constinit Timed* Timed::innermost_ = nullptr;
