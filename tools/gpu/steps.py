@@ -99,9 +99,9 @@ class Steps:
             if not self.rehearse or group in ('memory', 'values', 'large'):
                 self.add('B', f'check_{group}', f'the conformance suite: {group}', limit, self.check(group), report_of)
         for op in OF_LIBRARIES if not self.rehearse else OF_LIBRARIES[:1]:
-            self.add('B', f'check_{op}_by_library', f'{op}, small cases by the library, too', 120,
+            self.add('B', f'check_{op}_by_library', f'{op}, small cases by the library, too', 200,
                      self.check('values', '--only', op), report_of, **NO_THRESHOLDS)
-            self.add('B', f'check_{op}_without', f"{op} by the plugin's own kernels", 120,
+            self.add('B', f'check_{op}_without', f"{op} by the plugin's own kernels", 200,
                      self.check('values', '--only', op), report_of, **NO_LIBRARIES)
         self.add('B', 'graph', 'a training step as a graph', 180, self.benchmark('gpt2.py', '--only', 'tenon', '--device', self.device, '--steps',
                  2 if self.rehearse else 4, '--batch', 1, *(['--graph'] if self.plugin != 'vulkan' else [])), tables_of)
