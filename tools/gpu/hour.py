@@ -142,7 +142,9 @@ def main():
         log = options.out / 'logs' / f'{step.name}.txt'
         record.begin(step)
         status, seconds = run_limited(step.command, {**tree.environment(), **step.environment}, step.limit, log)
-        record.put(step.name, {**outcome_of(step, status, seconds, log), 'card': report.name_of(record.data)})
+        outcome = outcome_of(step, status, seconds, log)
+        record.put(step.name, outcome)
+        record.put(step.name, {**outcome, 'card': report.name_of(record.data)})  # which the first step tells
         print(f'{step.name}: {record.data["steps"][step.name]["state"]}, {seconds:.1f} s', flush=True)
         (options.out / 'report.md').write_text(report.page(record.data))
         if step.name == 'machine' and not record.data['steps']['machine'].get('result', {}).get('present', True):
