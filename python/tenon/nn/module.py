@@ -7,6 +7,8 @@ from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks,
 from ._state import Saving
 from .parameter import Buffer, Parameter
 
+_LARGE = 64 << 20  # bytes that to() leaves behind, from which on devices get them back at once
+
 
 def _name_layer(error, module):
     """Adds to an error's message the layer in which it arose, as a path within the outermost module that was called."""
@@ -157,8 +159,15 @@ class Module(Saving):
         if device is not None:
             device = tenon.device(device) if isinstance(device, str) else device
         cast, move = tenon._core.ops['cast'], tenon._core.ops['to']
+        left = {}  # bytes that a device gets back
 
         def change(x):
+            new = converted(x)
+            if new is not x:
+                left[x.device] = left.get(x.device, 0) + x.nbytes
+            return new
+
+        def converted(x):
             if dtype is not None and x.dtype != dtype and x.dtype.is_floating_point:
                 x = cast(x, dtype)
             if device is None or x.device == device:
@@ -168,7 +177,11 @@ class Module(Saving):
                                          'torch.nn.Module.to() when moving module from meta to a different device.')
             return move(x, device)
 
-        return self._apply(change)
+        self._apply(change)
+        for device, size in left.items():
+            if size >= _LARGE:
+                device.trim_memory()
+        return self
 
     def _apply(self, fn, recurse=True):
         """Replaces each parameter, its gradient and each buffer by fn(tensor)."""

@@ -25,6 +25,15 @@ std::vector<std::string> names(const NamedTensors& named) {
   return found;
 }
 
+TEST(Module, GivesBackWhatALargeOneLeaves) {
+  nn::Sequential net;
+  for (int i = 0; i < 8; ++i) net.push(nn::Linear(2048, 2048, false));  // 16 MiB each
+  const Device cpu("cpu");
+  const uint64_t held = cpu.memory().held;
+  net.to(DType::BF16);
+  EXPECT_LT(cpu.memory().held, held);
+}
+
 TEST(Module, NamesArePaths) {
   const Net net;
   EXPECT_EQ(names(net.named_parameters()),

@@ -113,6 +113,14 @@ def test_to_casts_floats_keeps_sharing_and_gradients():
             net.to(bad)
 
 
+def test_to_gives_back_what_a_large_module_leaves():
+    cpu = tenon.device('cpu')
+    net = nn.Sequential(*(nn.Linear(2048, 2048, bias=False) for _ in range(8)))  # 16 MiB each
+    held = cpu.memory()['held']
+    net.to(tenon.bfloat16)
+    assert cpu.memory()['held'] < held
+
+
 def test_an_optimizer_continues_after_its_parameters_are_cast():
     net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
     frozen = net[1].bias.requires_grad_(False)

@@ -287,16 +287,27 @@ inline Tensor AnyModule::move_parameter(Tensor x, const std::function<Tensor(con
 
 inline AnyModule& AnyModule::replace(const std::function<Tensor(const Tensor&)>& fn) {
   NoGrad guard;
-  std::map<tn_tensor*, Tensor> done;  // shared tensors stay shared
+  std::map<tn_tensor*, Tensor> done;    // shared tensors stay shared
+  std::map<tn_device*, uint64_t> left;  // bytes
+  const auto changed = [&](const Tensor& x) {
+    Tensor now = fn(x);
+    if (now.get() != x.get())
+      left[x.device().get()] += static_cast<uint64_t>(x.numel()) * size_of(x.dtype());
+    return now;
+  };
   visit("", *node_, [&](const std::string&, detail::Node& node) {
     for (const auto& slot : node.slots) {
       Tensor& x = slot->tensor;
       if (!x.defined()) continue;
       Tensor& moved = done[x.get()];
-      if (!moved.defined()) moved = slot->buffer ? fn(x) : move_parameter(x, fn);
+      if (!moved.defined()) moved = slot->buffer ? changed(x) : move_parameter(x, changed);
       x = moved;
     }
   });
+  // Else the cache of freed memory would long hold as much again as the module.
+  constexpr uint64_t kLarge = 64 << 20;
+  for (const auto& [device, bytes] : left)
+    if (bytes >= kLarge) Device(device).trim_memory();
   return *this;
 }
 
