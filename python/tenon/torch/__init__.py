@@ -62,12 +62,13 @@ from .statistics import (argsort, bincount, bucketize, corrcoef, cov, histc, his
 
 float, double, half, cfloat, cdouble = float32, float64, float16, complex64, complex128
 short, int, long = int16, int32, int64
+qint8, quint8 = int8, uint8  # as an argument of torch.ao.quantization
 
 globals().update({name: _numpys(found) for name, found in globals().items() if name[0] != '_'})
 
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
-    compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops _utils'''.split())
+    compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops _utils ao'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -116,7 +117,6 @@ _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_
 
 # Names that are not offered, and what to use instead.
 _INSTEAD = {
-    'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
     'Storage': 'tensors keep their memory: see Tensor.data_ptr',
 }
 

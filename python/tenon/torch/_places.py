@@ -25,13 +25,14 @@ PLACES = {
     'utils.benchmark.utils.compare': 'utils.benchmark.compare', 'utils.benchmark.utils': 'utils.benchmark',
     **dict.fromkeys(('_dynamo', '_dynamo.config', '_inductor', '_inductor.config', '_functorch', '_functorch.config', '_logging', '_C'), '_compilers'),
     'utils.data._utils': 'utils.data', 'utils.data._utils.collate': 'utils.data.collate', 'serialization': 'files',
+    'quantization': 'ao.quantization',
 }
 _PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', '_inductor', '_functorch'])
 
 # Modules that are not offered, and what to use instead; those below them too.
 INSTEAD = {
     'fx': 'record a program with tenon.graph.trace, whose operations can be read', 'utils.cpp_extension': 'write a plugin: docs/sdk/',
-    **dict.fromkeys(('ao', 'quantization', 'nn.quantized'), 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul'),
+    **dict.fromkeys(('ao.ns', 'ao.pruning', 'ao.sparsity', 'nn.quantized'), 'see torch.ao.quantization.quantize_dynamic'),
     'utils.data.datapipes': 'write an IterableDataset, or a generator',
     **dict.fromkeys(('distributed.fsdp', 'distributed.rpc', 'distributed.tensor', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
                      'distributed.device_mesh', 'distributed.nn', 'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),

@@ -5,7 +5,7 @@ from .. import _core
 from .. import fft as _fft
 from .._core import ops
 from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError
-from ._common import cast, check, dim_of, dims_of, floating, into, rank
+from ._common import cast, check, defaults, dim_of, dims_of, floating, into, rank
 from .create import finish
 
 
@@ -121,11 +121,16 @@ def _shift(name):
 fftshift, ifftshift = _shift('fftshift'), _shift('ifftshift')
 
 
+def _frequencies(function, n, d, out, dtype, device, requires_grad):
+    dtype, device = defaults.settle(dtype, device)
+    return finish(function(n, d=d, dtype=dtype, device=device), requires_grad, out)
+
+
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Frequencies of the entries of fft()."""
-    return finish(_fft.fftfreq(n, d=d, dtype=dtype, device=device), requires_grad, out)
+    return _frequencies(_fft.fftfreq, n, d, out, dtype, device, requires_grad)
 
 
 def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Frequencies of the entries of rfft()."""
-    return finish(_fft.rfftfreq(n, d=d, dtype=dtype, device=device), requires_grad, out)
+    return _frequencies(_fft.rfftfreq, n, d, out, dtype, device, requires_grad)

@@ -343,11 +343,24 @@ def test_hooks_and_groups():
     assert w.grad.tolist() == [0, 0] and called[-1] == 'load' and optimizer.param_groups[0]['param_names'] == ['w']
 
 
+@pytest.mark.parametrize('name, options', [('SGD', {'lr': 0.1, 'weight_decay': 0.1}), ('Adam', {}), ('RMSprop', {}), ('AdamW', {'amsgrad': True})])
+def test_a_parameter_that_is_there_twice_is_updated_twice(torch, name, options):
+    def run(t):
+        w, b = t.nn.Parameter(t.tensor([1.0, -2.0])), t.nn.Parameter(t.ones(1))
+        with pytest.warns(UserWarning, match='group with duplicate parameters'):
+            optimizer = getattr(t.optim, name)([w, b, w], **options)
+        for _ in range(3):
+            optimizer.zero_grad()
+            ((w ** 2).sum() * b).backward()
+            optimizer.step()
+        return w, b, [x.shape for x in optimizer.param_groups[0]['params']]
+    same(torch, run)
+
+
 @pytest.mark.parametrize('call, error, text', [
     (lambda o, w: o.SGD(w), TypeError, r'give \[parameter\]'),
     (lambda o, w: o.SGD([]), ValueError, 'no parameters'),
     (lambda o, w: o.SGD([{'params': w}, {'params': w}]), ValueError, 'appear in more than one parameter group'),
-    (lambda o, w: o.SGD([w, w]), ValueError, 'group with duplicate parameters'),
     (lambda o, w: o.SGD([w * 2]), ValueError, 'not a leaf'),
     (lambda o, w: o.SGD([3]), TypeError, 'must be Tensors'),
     (lambda o, w: o.SGD([w], lr=-1), ValueError, 'Invalid learning rate: -1'),

@@ -98,6 +98,7 @@ def test_default_dtype(torch):
         module.set_default_dtype(module.float64)
     try:
         assert repr(ours.ones(2)) == repr(torch.ones(2)) == 'tensor([1., 1.])'
+        assert repr(ours.fft.fftfreq(3)) == repr(torch.fft.fftfreq(3)) and ours.fft.rfftfreq(4, dtype=ours.float32).dtype is ours.float32
         assert repr(ours.ones(2, dtype=ours.float32)) == repr(torch.ones(2, dtype=torch.float32))
     finally:
         for module in (ours, torch):

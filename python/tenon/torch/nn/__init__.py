@@ -11,9 +11,9 @@ from .transformer import *
 # Names that are not offered, and what to use instead.
 _INSTEAD = {
     'Container': 'it is the older name of Module',
-    'quantized': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'qat': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'quantizable': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
+    'quantized': 'see torch.ao.quantization.quantize_dynamic',
+    'qat': 'see torch.ao.quantization.quantize_dynamic',
+    'quantizable': 'see torch.ao.quantization.quantize_dynamic',
     'intrinsic': 'nn.utils.fusion joins layers with batch norms',
 }
 

@@ -20,11 +20,18 @@ from .packed import runs
 _linear, _sigmoid, _tanh, _slice = ops['linear'], ops['sigmoid'], ops['tanh'], ops['slice']
 
 
+class Packed(NamedTuple):
+    """A weight (out, in) as integers of eight bits and a scale for each row."""
+
+    integers: Tensor
+    scale: Tensor
+
+
 class Weights(NamedTuple):
     """The weights of one direction of one layer: weight_ih (gates · H, I), weight_hh (gates · H, P), biases (gates · H,), weight_hr
     (P, H)."""
 
-    weight_ih: Tensor
+    weight_ih: Tensor | Packed
     weight_hh: Tensor
     bias_ih: Tensor | None = None
     bias_hh: Tensor | None = None
@@ -124,11 +131,15 @@ def _backward(run, parts, first):
     return results[::-1], state
 
 
+def _products(x, weight, bias):
+    return ops['linear_w8a8'](x, *weight, bias) if isinstance(weight, Packed) else _linear(x, weight, bias)
+
+
 def direction(mode, x, sizes, state, weights, reverse=False):
     """(rows (rows, P), last state [(B, P), ...]) of one direction of one layer over x (rows, I), of which sizes[t] belong to step t."""
     if mode != 'GRU' and weights.bias_hh is not None:  # both biases are only added, so once suffices
         weights = weights._replace(bias_ih=weights.bias_ih + weights.bias_hh, bias_hh=None)
-    products, step = _linear(x, weights.weight_ih, weights.bias_ih), MODES[mode].step
+    products, step = _products(x, weights.weight_ih, weights.bias_ih), MODES[mode].step
     shapes = runs(sizes)
     parts = [products] if len(shapes) == 1 else split(products, [steps * rows for steps, rows in shapes])
     parts = [ops['reshape'](part, (*shape, products.shape[1])) for part, shape in zip(parts, shapes)]

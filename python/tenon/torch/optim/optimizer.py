@@ -1,6 +1,7 @@
 """The base of every optimizer: groups of parameters with their own options, state by parameter, hooks, saving and loading."""
 import copy
 import itertools
+import warnings
 from collections import OrderedDict, defaultdict
 from typing import Any
 
@@ -25,6 +26,15 @@ class _Required:
 
 
 required = _Required()
+
+
+def _rounds(params):
+    """The parameters in lists without duplicates: those that are there twice are updated twice, one step after the other."""
+    left = params
+    while left:
+        once = {id(x): x for x in left}
+        yield list(once.values())
+        left = [x for x in left if once.pop(id(x), None) is None]
 
 
 class Optimizer:
@@ -73,7 +83,7 @@ class Optimizer:
             if id(x) in known:
                 raise ValueError(f'[{name}] some parameters appear in more than one parameter group')
         if len({id(x) for x in group['params']}) != len(group['params']):
-            raise ValueError(f'[{name}] optimizer contains a parameter group with duplicate parameters: give each once')
+            warnings.warn(f'[{name}] optimizer contains a parameter group with duplicate parameters: each step changes them several times', stacklevel=3)
         for key, default in self.defaults.items():
             group.setdefault(key, default)
         self.param_groups.append(group)
@@ -97,7 +107,7 @@ class Optimizer:
         _steps.before(self)
         with tenon.no_grad():
             for group in self.param_groups:
-                for params, grads, states in self._buckets(group):
+                for params, grads, states in (bucket for once in _rounds(group['params']) for bucket in self._buckets(group, once)):
                     update = self._update_complex if params[0].dtype.is_complex else self._update
                     if not isinstance(grads[0], Tensor):
                         update = self._update_sparse
@@ -138,10 +148,10 @@ class Optimizer:
             x[...] = as_complex(pair)
             state.update((key, as_complex(value) if isinstance(value, Tensor) and value.shape == pair.shape else value) for key, value in part.items())
 
-    def _buckets(self, group):
+    def _buckets(self, group, params):
         """(parameters, gradients, states) that match in dtype, device and number of steps."""
         buckets, maximize = {}, group.get('maximize', False)
-        for x in group['params']:
+        for x in params:
             grad = x.grad
             if grad is None:
                 continue

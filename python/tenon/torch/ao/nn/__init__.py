@@ -1,0 +1,4 @@
+"""torch.ao.nn."""
+from . import quantized
+
+__all__ = ['quantized']

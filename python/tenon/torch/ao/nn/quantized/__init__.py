@@ -1,0 +1,4 @@
+"""torch.ao.nn.quantized: layers for inference, in dynamic."""
+from . import dynamic
+
+__all__ = ['dynamic']
