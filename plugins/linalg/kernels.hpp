@@ -9,7 +9,11 @@ namespace tenon::linalg {
 template <class T>
 void inv(const sdk::Call& call);
 template <class T>
+void inv_ex(const sdk::Call& call);
+template <class T>
 void solve(const sdk::Call& call);
+template <class T>
+void solve_ex(const sdk::Call& call);
 template <class T>
 void det(const sdk::Call& call);
 template <class T>

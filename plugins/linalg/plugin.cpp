@@ -45,8 +45,13 @@ void add_row_order(sdk::Registry& registry) {
 void start(sdk::Registry& registry) {
   host::start_threads(sdk::host());
   TN_ADD(inv, (op<inv_gradient, like_square>("linalg.inv(Tensor x) -> Tensor @1", 0, 1)));
+  TN_ADD(inv_ex, (op<inv_gradient, factor_and_info>(
+                     "linalg.inv_ex(Tensor x) -> Tensor inverse, Tensor info @1", 0, 1)));
   TN_ADD(solve,
          (op<solve_gradient, solution>("linalg.solve(Tensor a, Tensor b) -> Tensor @1", 0b01, 1)));
+  TN_ADD(solve_ex,
+         (op<solve_gradient, solution_and_info>(
+             "linalg.solve_ex(Tensor a, Tensor b) -> Tensor result, Tensor info @1", 0b01, 1)));
   TN_ADD(det, (op<det_gradient, of_square>("linalg.det(Tensor x) -> Tensor @1", 1, 0)));
   TN_ADD(slogdet, (op<slogdet_gradient, sign_and_log>(
                       "linalg.slogdet(Tensor x) -> Tensor sign, Tensor logabsdet @1", 1, 0b01)));

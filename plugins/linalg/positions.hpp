@@ -5,8 +5,17 @@
 
 namespace tenon::linalg::arg {
 
+struct inv {
+  static constexpr uint32_t x = 0;
+  struct result {
+    static constexpr uint32_t inverse = 0, info = 1;  // of inv_ex
+  };
+};
 struct solve {
   static constexpr uint32_t a = 0, b = 1;
+  struct result {
+    static constexpr uint32_t solution = 0, info = 1;  // of solve_ex
+  };
 };
 struct slogdet {
   static constexpr uint32_t x = 0;

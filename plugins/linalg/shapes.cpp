@@ -58,6 +58,7 @@ void like_square(const Views& in, const Results& out) {
   out.set(0, in.dtype(0), in.shape(0));
 }
 
+static_assert(arg::inv::result::info == arg::cholesky::result::info);
 void factor_and_info(const Views& in, const Results& out) {
   like_square(in, out);
   out.set(arg::cholesky::result::info, TN_DTYPE_I32, batch(in));
@@ -92,7 +93,15 @@ void sign_and_log(const Views& in, const Results& out) {
   out.set(arg::slogdet::result::logabsdet, host::real_of(in.dtype(0)), batch(in));
 }
 
-void solution(const Views& in, const Results& out) {
+namespace {
+
+// The batch that those of a and b broadcast to.
+struct Joint {
+  int64_t sizes[TN_MAX_DIMS];
+  size_t ndim;
+  operator Sizes() const { return {sizes, ndim}; }
+};
+Joint check_system(const Views& in) {
   using arg = linalg::arg::solve;  // solve_triangular has them in the same positions
   const int64_t n = check_square(in, arg::a, "a");
   check_matrices(in, arg::b, "b");
@@ -101,18 +110,33 @@ void solution(const Views& in, const Results& out) {
     sdk::fail(TN_INVALID_ARGUMENT, "a has dtype ", text_of(in.dtype(arg::a)), " and b ",
               text_of(in.dtype(arg::b)), "; cast one of them");
   bool fit = shape[shape.size() - 2] == n;
-  int64_t joint[TN_MAX_DIMS];
-  const size_t ndim = std::max(a.size(), b.size());
-  for (size_t d = 0; d < ndim; ++d) {
+  Joint joint{{}, std::max(a.size(), b.size())};
+  for (size_t d = 0; d < joint.ndim; ++d) {
     const int64_t x = d < a.size() ? a[a.size() - 1 - d] : 1,
                   y = d < b.size() ? b[b.size() - 1 - d] : 1;
     fit = fit && (x == y || x == 1 || y == 1);
-    joint[ndim - 1 - d] = x == 1 ? y : x;
+    joint.sizes[joint.ndim - 1 - d] = x == 1 ? y : x;
   }
   if (!fit)
     sdk::fail(TN_INVALID_ARGUMENT, "a has shape ", text_of(in.shape(arg::a)), " and b ",
               text_of(shape), "; b must be (..., ", n, ", k), and the batches must broadcast");
-  out.set(0, in.dtype(arg::a), {joint, ndim}, {n, shape.back()});
+  return joint;
+}
+
+void set_solution(const Views& in, const Results& out, const Joint& joint) {
+  const Sizes shape = in.shape(arg::solve::b);
+  out.set(arg::solve::result::solution, in.dtype(arg::solve::a), joint,
+          {shape[shape.size() - 2], shape.back()});
+}
+
+}  // namespace
+
+void solution(const Views& in, const Results& out) { set_solution(in, out, check_system(in)); }
+
+void solution_and_info(const Views& in, const Results& out) {
+  const Joint joint = check_system(in);
+  set_solution(in, out, joint);
+  out.set(arg::solve::result::info, TN_DTYPE_I32, joint);
 }
 
 void eigenpairs(const Views& in, const Results& out) {

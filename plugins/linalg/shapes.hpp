@@ -16,6 +16,7 @@ void of_square(const host::Views& in, const host::Results& out);  // x (…, n, 
 void sign_and_log(const host::Views& in, const host::Results& out);  // x (…, n, n) -> (…), real (…)
 void solution(const host::Views& in,
               const host::Results& out);  // a (…, n, n), b (…, n, k) -> (…, n, k)
+void solution_and_info(const host::Views& in, const host::Results& out);  // and i32 (…)
 void eigenpairs(const host::Views& in,
                 const host::Results& out);  // x (…, n, n) -> real (…, n), (…, n, n)
 void eigenvalues(const host::Views& in, const host::Results& out);  // x (…, n, n) -> real (…, n)

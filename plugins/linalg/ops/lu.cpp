@@ -1,4 +1,6 @@
 // Results of a factorisation P·L·U: inverse, solution, determinant (LAPACK getrf, getri, getrs).
+#include <limits>
+
 #include "../kernels.hpp"
 #include "../matrix.hpp"
 #include "../positions.hpp"
@@ -6,11 +8,23 @@
 namespace tenon::linalg {
 namespace {
 
+// A report of singular matrices that ends the call.
+auto refuse_singular(const char* instead) {
+  return [instead](const auto& from, int64_t i, int info) {
+    if (info > 0)
+      sdk::fail(TN_INVALID_ARGUMENT, from.name(i), ", ", from.rows(), " by ", from.rows(),
+                ", is singular: pivot ", info, " of its LU factorisation is 0; ", instead);
+  };
+}
+// And one that notes the pivot.
+auto note_singular(const tn_view& info) {
+  return
+      [infos = sdk::data<int32_t>(info)](const auto&, int64_t i, int pivot) { infos[i] = pivot; };
+}
+
 template <class T>
-[[noreturn]] void fail_singular(const Matrices<const T>& m, int64_t i, int info,
-                                const char* instead) {
-  sdk::fail(TN_INVALID_ARGUMENT, m.name(i), ", ", m.rows(), " by ", m.rows(),
-            ", is singular: pivot ", info, " of its LU factorisation is 0; ", instead);
+void fill_nan(T* to, int64_t count) {
+  std::fill_n(to, count, T(std::numeric_limits<Real<T>>::quiet_NaN()));
 }
 
 // L and U in place of the matrix; info is LAPACK's: the first pivot that is 0, from 1.
@@ -29,12 +43,13 @@ bool is_odd(const std::vector<int>& pivots) {
   return odd;
 }
 
-}  // namespace
-
-template <class T>
-void inv(const sdk::Call& call) {
+// report(from, i, info) for each matrix: the first pivot that is 0, or 0. Such a matrix has no inverse: NaN.
+template <class T, class Report>
+void invert(const sdk::Call& call, Report&& report) {
   const Matrices<const T> from(call.in(0));
   const int n = to_int(from.rows());
+  if (n == 0)
+    for (int64_t i = 0; i < from.count(); ++i) report(from, i, 0);
   if (from.count() * n == 0) return;
   T* out = sdk::data<T>(call.out());
   const WholeMachine machine(from.count(), n);
@@ -46,8 +61,9 @@ void inv(const sdk::Call& call) {
       // Reading rows, LAPACK inverts the transpose and returns the transpose of the inverse.
       T* a = out + i * n * n;
       load(from, i, a);
-      if (const int zero = factor(a, n, pivots); zero > 0)
-        fail_singular(from, i, zero, "pinv() gives the pseudo-inverse");
+      const int zero = factor(a, n, pivots);
+      report(from, i, zero);
+      if (zero > 0) return fill_nan(a, int64_t{n} * n);
       int done = 0;
       const int room = to_int(static_cast<int64_t>(work.size()));
       lapack<T>().getri(&n, a, &n, pivots.data(), work.data(), &room, &done);
@@ -55,13 +71,15 @@ void inv(const sdk::Call& call) {
     };
   });
 }
-TN_LINALG_TYPES(inv)
 
-template <class T>
-void solve(const sdk::Call& call) {
+// The same for systems.
+template <class T, class Report>
+void solve_each(const sdk::Call& call, Report&& report) {
   const std::span<const int64_t> batch = sdk::shape(call.out()).first(call.out().ndim - 2);
   const Matrices<const T> left(call.in(arg::solve::a), batch), right(call.in(arg::solve::b), batch);
   const int n = to_int(right.rows()), k = to_int(right.columns());
+  if (n == 0)
+    for (int64_t i = 0; i < left.count(); ++i) report(left, i, 0);
   if (left.count() * n == 0) return;
   T* out = sdk::data<T>(call.out());
   const WholeMachine machine(left.count(), n);
@@ -70,8 +88,9 @@ void solve(const sdk::Call& call) {
             b = std::vector<T>(int64_t{n} * k)](int64_t i) mutable {
       load(left, i,
            a.data());  // LAPACK factors the transpose and solves with its transpose
-      if (const int zero = factor(a.data(), n, pivots); zero > 0)
-        fail_singular(left, i, zero, "pinv(a) @ b gives a least-squares solution");
+      const int zero = factor(a.data(), n, pivots);
+      report(left, i, zero);
+      if (zero > 0) return fill_nan(out + i * n * k, int64_t{n} * k);
       load_columns(right, i, b.data());
       int info = 0;
       lapack<T>().getrs("T", &n, &k, a.data(), &n, pivots.data(), b.data(), &n, &info, 1);
@@ -80,7 +99,30 @@ void solve(const sdk::Call& call) {
     };
   });
 }
+
+}  // namespace
+
+template <class T>
+void inv(const sdk::Call& call) {
+  invert<T>(call, refuse_singular("pinv() gives the pseudo-inverse"));
+}
+TN_LINALG_TYPES(inv)
+template <class T>
+void inv_ex(const sdk::Call& call) {
+  invert<T>(call, note_singular(call.out(arg::inv::result::info)));
+}
+TN_LINALG_TYPES(inv_ex)
+
+template <class T>
+void solve(const sdk::Call& call) {
+  solve_each<T>(call, refuse_singular("pinv(a) @ b gives a least-squares solution"));
+}
 TN_LINALG_TYPES(solve)
+template <class T>
+void solve_ex(const sdk::Call& call) {
+  solve_each<T>(call, note_singular(call.out(arg::solve::result::info)));
+}
+TN_LINALG_TYPES(solve_ex)
 
 namespace {
 

@@ -102,15 +102,15 @@ def einsum(call):
     return call.run(equation=f'{",".join(terms)}->{free}{output}')
 
 
-@rule('linalg.cholesky', 'linalg.cholesky_ex', 'linalg.lu_factor', 'linalg.row_order', 'linalg.inv', 'linalg.det', 'linalg.slogdet',
-      'linalg.cofactor', 'linalg.eigh', 'linalg.eigvalsh', 'linalg.eig', 'linalg.eigvals', 'linalg.qr', 'linalg.svd', 'linalg.svdvals', 'linalg.pinv')
+@rule('linalg.cholesky', 'linalg.cholesky_ex', 'linalg.lu_factor', 'linalg.row_order', 'linalg.inv', 'linalg.inv_ex', 'linalg.det',
+      'linalg.slogdet', 'linalg.cofactor', 'linalg.eigh', 'linalg.eigvalsh', 'linalg.eig', 'linalg.eigvals', 'linalg.qr', 'linalg.svd', 'linalg.svdvals', 'linalg.pinv')
 def of_matrices(call):
     if call.has('rtol') and call.is_batch('rtol') and not call.is_batch('x'):
         return call.run(x=call.whole('x'))
     return call.run()
 
 
-@rule('linalg.solve', 'linalg.solve_triangular')
+@rule('linalg.solve', 'linalg.solve_ex', 'linalg.solve_triangular')
 def solve(call):
     rank = max(call.rank('a'), call.rank('b'))
     a, b = aligned(call, rank)[:2]

@@ -61,27 +61,9 @@ def inv(A, *, out=None):
 
 def inv_ex(A, *, check_errors=False, out=None):
     """(inverse, info): info is the first pivot that is 0, counted from 1, or 0; the inverse of a singular matrix is NaN."""
-    info = _singular('inv', A, check_errors)
-    return into(out, _InvEx(_where_regular(A, info, inv), info))
-
-
-def _singular(name, A, check_errors):
-    """0 for each regular matrix, the number of the first pivot that is 0 for the others; with check_errors those raise, when they are used."""
-    info = plugin_op('linalg.lu_factor')(_square(name, A).detach())[2]
-    return full(info.shape, 0, info) if check_errors else info
-
-
-def _where_regular(A, info, compute):
-    """compute(A), with NaN for singular matrices."""
-    bad = info != 0
-    if not somewhere(bad):
-        return compute(A)
-    found = compute(ops['where'](_per_matrix(bad), ops['eye'](A.shape[-1], None, 0, A.dtype, A.device), A))
-    return ops['where'](_per_matrix(bad) if found.ndim >= A.ndim else ops['unsqueeze'](bad, -1), math.nan, found)
-
-
-def _per_matrix(x):
-    return ops['unsqueeze'](ops['unsqueeze'](x, -1), -1)
+    if check_errors:
+        return into(out, _InvEx(inv(A), full(A.shape[:-2], 0, A, _core.int32)))
+    return into(out, _InvEx(*plugin_op('linalg.inv_ex')(_square('inv', A))))
 
 
 def cholesky(input, *, upper=False, out=None):
@@ -147,20 +129,37 @@ def _symmetric(name, A, UPLO):
 
 def solve(A, B, *, left=True, out=None):
     """The X of A X = B, or of X A = B with left=False; B may hold vectors, a batch of them for a batch of A."""
-    _same_dtype('solve', _square('solve', A), B)
-    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
-    if vector:
-        if not left:
-            raise InvalidArgumentError('[linalg.solve] left=False needs matrices B')
-        return into(out, ops['squeeze'](_linalg.solve(A, ops['unsqueeze'](B, -1)), -1))
-    found = _linalg.solve(A, B) if left else _transposed(_linalg.solve(_transposed(A), _transposed(B)))
-    return into(out, found)
+    a, b, finish = _system(A, B, left)
+    return into(out, finish(_linalg.solve(a, b)))
 
 
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """(result, info): info is the first pivot of A that is 0, counted from 1, or 0; the result for a singular matrix is NaN."""
-    info = _singular('solve', A, check_errors)
-    return into(out, _SolveEx(_where_regular(A, info, lambda regular: solve(regular, B, left=left)), info))
+    if check_errors:
+        return into(out, _SolveEx(solve(A, B, left=left), full(A.shape[:-2], 0, A, _core.int32)))
+    a, b, finish = _system(A, B, left)
+    found, info = plugin_op('linalg.solve_ex')(a, b)
+    return into(out, _SolveEx(finish(found), _of_batch(info, A.shape[:-2])))
+
+
+def _system(A, B, left):
+    """(a, b, finish): finish makes the result of the X of a X = b, all of them matrices."""
+    _same_dtype('solve', _square('solve', A), B)
+    if B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]):
+        if not left:
+            raise InvalidArgumentError('[linalg.solve] left=False needs matrices B')
+        return A, ops['unsqueeze'](B, -1), lambda x: ops['squeeze'](x, -1)
+    return (A, B, lambda x: x) if left else (_transposed(A), _transposed(B), _transposed)
+
+
+def _of_batch(info, batch):
+    """info of the matrices of A: it repeats along what B's batch has more."""
+    if info.numel() == 0:
+        return full(batch, 0, info)
+    info = ops['reshape'](info, (-1, *info.shape[info.ndim - len(batch):]))[0]
+    for d, size in enumerate(batch):
+        info = ops['slice'](info, d, 0, size)
+    return info
 
 
 def _same_dtype(name, A, B):

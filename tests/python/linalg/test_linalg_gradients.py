@@ -31,7 +31,9 @@ def lu(x):
 
 CASES = {
     'inv': (linalg.inv, [(2, 3, 3)]),
+    'inv_ex': (lambda x: tenon.op('linalg.inv_ex')(x)[0], [(2, 3, 3)]),
     'solve': (linalg.solve, [(3, 3), (2, 3, 2)]),
+    'solve_ex': (lambda a, b: tenon.op('linalg.solve_ex')(a, b)[0], [(3, 3), (2, 3, 2)]),
     'solve, b broadcast': (linalg.solve, [(2, 3, 3), (3, 1)]),
     'solve, a vector': (linalg.solve, [(3, 3), (3,)]),
     'solve_triangular': (lambda a, b: linalg.solve_triangular(a + 3 * tenon.eye(3, dtype=a.dtype), b), [(3, 3), (2, 3, 2)]),

@@ -136,6 +136,18 @@ def test_the_first_pivot_or_minor_that_fails_is_told():
         linalg.cholesky(x * float('nan'))
 
 
+def test_inverses_and_solutions_tell_which_matrix_has_none():
+    x = tenon.asarray([[[2.0, 1], [1, 3]], [[1, 2], [2, 4]], [[0, 0], [0, 0]]])
+    found, info = tenon.op('linalg.inv_ex')(x)
+    assert info.tolist() == [0, 2, 1] and found[0].tolist() == linalg.inv(x[0]).tolist() and tenon.isnan(found[1:]).all().item()
+    b = tenon.asarray(normal(1, (4, 1, 2, 5), 'float32'))
+    found, info = tenon.op('linalg.solve_ex')(x, b)
+    assert info.shape == (4, 3) and info.tolist() == [[0, 2, 1]] * 4
+    assert found[:, 0].tolist() == linalg.solve(x[0], b[:, 0]).tolist() and tenon.isnan(found[:, 1:]).all().item()
+    assert tenon.op('linalg.inv_ex')(tenon.ones(2, 0, 0))[1].tolist() == [0, 0]
+    assert tenon.op('linalg.solve_ex')(tenon.ones(0, 0), tenon.ones(3, 0, 2))[1].tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize('pivots', [[0, 1], [1, 4], [-1, 2]])
 def test_pivots_beyond_the_rows(pivots):
     with pytest.raises(tenon.OutOfRangeError, match='is not one of the rows 1 to 3'):
