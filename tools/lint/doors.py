@@ -38,6 +38,7 @@ CORE_ROOMS = ["memory", "tensor", "print", "dispatch", "autograd", "plugin", "re
 # Positions of an op's arguments have names: arg::conv::stride.
 POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d|\w\((?:in\.)?frame(?:\(\))?, \d"),
              "plugins": re.compile(r"\bargs\[\d|\b(?:in|out)put(?:_or_null)?\(\*?call, \d|\w+_arg\(\*?call, \d"),
+             "libs/graph": re.compile(r"\bargs\[\d"),
              "sdk/conformance/samples": re.compile(r"\b(?:arrays?|dtype|flag|has|integer|real|text)\(a(?:rgs)?, \d|(?<![.\w])a(?:rgs)?\[\d")}
 # A list of an op's arguments in a comment would repeat the schema.
 ARGS_COMMENT = re.compile(r"//\s*(?:args|arguments|outs|results)\s*:")

@@ -115,7 +115,7 @@ class Anchors {
   // The copy that an anchor reads first, if nothing else reads it.
   std::optional<uint32_t> copy_before(uint32_t at, const ValueMap& values) const {
     const Node& node = graph_.nodes[at];
-    const View* const x = node.args.empty() ? nullptr : std::get_if<View>(&node.args[0]);
+    const View* const x = node.args.empty() ? nullptr : std::get_if<View>(&node.args.front());
     if (x == nullptr || !values.replaceable(x->buffer) || readers_[x->buffer].size() != 1)
       return std::nullopt;
     const uint32_t before = values.maker(x->buffer);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/schema.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::graph {
 namespace {
@@ -69,7 +70,7 @@ std::vector<bool> reduced_dimensions(const Node& node, size_t rank) {
 
 // Kept dimensions come first, then reduced ones; possible only if they already have this order.
 bool make_reduction(const Node& node, Group& group, std::string& why) {
-  const auto* x = std::get_if<View>(&node.args[0]);
+  const auto* x = std::get_if<View>(&node.args[arg::sum::x]);  // of every reduction
   if (x == nullptr) return why = "it reduces a number", false;
   if (x->numel() == 0) return why = "it has no elements", false;
   const size_t rank = x->shape.size();

@@ -6,6 +6,7 @@
 
 #include "fuse/anchored.hpp"
 #include "pass/values.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::graph {
 namespace {
@@ -174,7 +175,7 @@ void join_channels_last(Node& node, const std::vector<bool>& turned) {
       view.strides[d] = before.strides[kOrder[d]];
     }
   });
-  auto& dim = std::get<int64_t>(node.args[1]);
+  auto& dim = std::get<int64_t>(node.args[arg::concat::dim]);
   dim = std::ranges::find(kOrder, static_cast<size_t>(dim)) - kOrder.begin();
 }
 

@@ -3,6 +3,7 @@
 #include "fuse/anchored.hpp"
 #include "pass/values.hpp"
 #include "plan/lower.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::graph {
 namespace {
@@ -79,7 +80,7 @@ class Restorer {
   // x·sigmoid(x)
   bool silu(uint32_t at) {
     const Node& sigmoid = graph_.nodes[at];
-    const View* const x = view_at(sigmoid, 0);
+    const View* const x = view_at(sigmoid, arg::sigmoid::x);
     if (sigmoid.name() != "sigmoid" || x == nullptr || x->dtype != DType::F32 ||
         !values_.is_value(x->buffer))
       return false;
@@ -117,10 +118,10 @@ class Restorer {
   // y = instance_norm(groups as rows)·scale + shift, where scale and shift are of channels.
   void group_norm(uint32_t at) {
     const Node& norm = graph_.nodes[at];
-    const View* const x = view_at(norm, 0);
+    const View* const x = view_at(norm, arg::group_norm::x);
     if (norm.name() != "group_norm" || x == nullptr || x->shape.size() != 3 ||
         x->dtype != DType::F32 || !values_.is_value(x->buffer) || !x->contiguous() ||
-        has_symbols(norm) || std::get<int64_t>(norm.args[1]) != x->shape[1])
+        has_symbols(norm) || std::get<int64_t>(norm.args[arg::group_norm::groups]) != x->shape[1])
       return;
     const uint32_t second = reader(at, "mul");
     const uint32_t last = second == UINT32_MAX ? UINT32_MAX : reader(second, "add");
@@ -136,7 +137,8 @@ class Restorer {
 
   std::vector<Node> spelt(const Node& norm, const View& x, const View& scale, const View& shift,
                           const View& y) {
-    const int64_t groups = std::get<int64_t>(norm.args[1]), channels = x.shape[1];
+    using names = arg::group_norm;
+    const int64_t groups = std::get<int64_t>(norm.args[names::groups]), channels = x.shape[1];
     const Dims by_group = {groups, channels / groups};
     std::vector<Node> nodes;
     const auto combined = [&](const char* name, const View& of_channels, const View& other) {
@@ -148,16 +150,16 @@ class Restorer {
     };
     // Its own parameters, one for each group, go into those of channels.
     View weight = scale, bias = shift;
-    if (const View* of_groups = view_at(norm, 2))
+    if (const View* of_groups = view_at(norm, names::weight))
       weight = combined("mul", scale, view_of(*of_groups, {groups, 1}));
-    if (const View* of_groups = view_at(norm, 3))
+    if (const View* of_groups = view_at(norm, names::bias))
       bias = combined("add", shift, combined("mul", scale, view_of(*of_groups, {groups, 1})));
     std::vector<View> results = norm.results;
     results[0] = y;
-    nodes.push_back(
-        call_of("group_norm",
-                {x, groups, view_of(weight, {channels}), view_of(bias, {channels}), norm.args[4]},
-                std::move(results)));
+    nodes.push_back(call_of(
+        "group_norm",
+        {x, groups, view_of(weight, {channels}), view_of(bias, {channels}), norm.args[names::eps]},
+        std::move(results)));
     return nodes;
   }
 

@@ -5,6 +5,7 @@
 
 #include "pass/pass.hpp"
 #include "pass/values.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::graph {
 namespace {
@@ -98,7 +99,8 @@ class Joiner {
   bool is_filled_with_zero(const View& view) const {
     if (!values_.is_value(view.buffer) || values_.maker(view.buffer) == kNone) return false;
     const Node& maker = graph_.nodes[values_.maker(view.buffer)];
-    return is_op(maker, "full") && maker.args.size() > 1 && is_zero(maker.args[1]);
+    return is_op(maker, "full") && maker.args.size() > arg::full::value &&
+           is_zero(maker.args[arg::full::value]);
   }
 
   // Nodes that write each slice where it belongs in the sum's result. A slice that met zeros in a sum has no -0: hence + 0, which a kernel

@@ -7,6 +7,7 @@
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
 #include "tenon/ops.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::graph {
 namespace {
@@ -59,7 +60,9 @@ void Quantizer::find(size_t at) {
   const Node& node = graph_.nodes[at];
   const std::string_view op = node.name();
   if (op != "linear" && op != "matmul") return;
-  const auto *x = std::get_if<View>(&node.args[0]), *weight = std::get_if<View>(&node.args[1]);
+  static_assert(arg::matmul::x == arg::linear::x && arg::matmul::y == arg::linear::weight);
+  const auto *x = std::get_if<View>(&node.args[arg::linear::x]),
+             *weight = std::get_if<View>(&node.args[arg::linear::weight]);
   if (x == nullptr || weight == nullptr || x->dtype != DType::F32 || weight->dtype != DType::F32 ||
       x->shape.empty() || weight->shape.size() != 2 || weight->numel() < kLeastWeight ||
       graph_.buffers[weight->buffer].role != Role::Constant)
@@ -68,7 +71,7 @@ void Quantizer::find(size_t at) {
   if (op == "matmul") {
     std::ranges::reverse(rows.shape);
     std::ranges::reverse(rows.strides);
-  } else if (std::get<std::string>(node.args[3]) != "none") {
+  } else if (std::get<std::string>(node.args[arg::linear::activation]) != "none") {
     return;
   }
   products_.push_back({at, rows});
@@ -96,7 +99,7 @@ Graph Quantizer::edited(Edit&& edit) const {
 Graph Quantizer::observed() const {
   return edited([&](Graph& graph, Fixed) {
     for (const Product& one : products_)
-      graph.results.push_back(std::get<View>(graph.nodes[one.node].args[0]));
+      graph.results.push_back(std::get<View>(graph.nodes[one.node].args[arg::linear::x]));
   });
 }
 
@@ -141,8 +144,8 @@ void Quantizer::put_in(Graph& graph, Fixed fixed, std::span<const Packed> weight
       range = add_constant(
           graph, tensor({static_cast<float>(one.low), static_cast<float>(one.high)}).to(device),
           "x" + std::to_string(one.node) + ".range", fixed);
-    const Argument bias = node.name() == "linear" ? node.args[2] : Argument();
-    node.args = {node.args[0], entries, scale, bias, range};
+    const Argument bias = node.name() == "linear" ? node.args[arg::linear::bias] : Argument();
+    node.args = {node.args[arg::linear::x], entries, scale, bias, range};
     node.op = op;
   }
   drop_unused(graph);

@@ -4,6 +4,7 @@
 
 #include "pass/pass.hpp"
 #include "pass/values.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::graph {
 namespace {
@@ -64,24 +65,27 @@ class Simplifier {
 
   // The operand that equals the result element by element; NULL if there is none.
   const View* same_as(const Node& node) const {
+    using names = arg::add;  // of every op with one operand or two
     const std::string_view op = node.name();
-    const auto* x = std::get_if<View>(&node.args[0]);
-    const auto* y = node.args.size() > 1 ? std::get_if<View>(&node.args[1]) : nullptr;
+    const auto* x = std::get_if<View>(&node.args[names::x]);
+    const auto* y = node.args.size() > names::y ? std::get_if<View>(&node.args[names::y]) : nullptr;
     if (op == "clone" || op == "contiguous") return x;
-    if (op == "mul" && y != nullptr && is_real(y->dtype) && is_number(node.args[0], 1)) return y;
-    if (op == "add" && y != nullptr && is_real(y->dtype) && is_number(node.args[0], zero_of(*y)))
+    if (op == "mul" && y != nullptr && is_real(y->dtype) && is_number(node.args[names::x], 1))
+      return y;
+    if (op == "add" && y != nullptr && is_real(y->dtype) &&
+        is_number(node.args[names::x], zero_of(*y)))
       return y;
     if (op == "where") return same_choices(node);
     if (x == nullptr || !is_real(x->dtype)) return nullptr;
-    if (op == "mul" || op == "div") return is_number(node.args[1], 1) ? x : nullptr;
-    if (op == "add") return is_number(node.args[1], zero_of(*x)) ? x : nullptr;
-    if (op == "sub") return is_number(node.args[1], 0) ? x : nullptr;
+    if (op == "mul" || op == "div") return is_number(node.args[names::y], 1) ? x : nullptr;
+    if (op == "add") return is_number(node.args[names::y], zero_of(*x)) ? x : nullptr;
+    if (op == "sub") return is_number(node.args[names::y], 0) ? x : nullptr;
     if (op == "conj" || op == "real") return x;
     static const std::set<std::string_view> settled = {"relu",  "abs",   "floor", "ceil",
                                                        "round", "trunc", "sign"};
     const Node* before = maker(*x);
     if (before == nullptr) return nullptr;
-    const auto* earlier = std::get_if<View>(&before->args[0]);
+    const auto* earlier = std::get_if<View>(&before->args[names::x]);
     if (settled.contains(op) && before->op == node.op) return x;
     if (op == "neg" && before->op == node.op) return earlier;
     const bool back = op == "cast" && before->op == node.op && earlier != nullptr &&
@@ -93,8 +97,8 @@ class Simplifier {
   static double zero_of(const View& x) { return is_floating(x.dtype) ? -0.0 : 0.0; }
 
   static const View* same_choices(const Node& node) {
-    const auto* x = std::get_if<View>(&node.args[1]);
-    const auto* y = std::get_if<View>(&node.args[2]);
+    const auto* x = std::get_if<View>(&node.args[arg::where::x]);
+    const auto* y = std::get_if<View>(&node.args[arg::where::y]);
     const bool same = x != nullptr && y != nullptr && x->buffer == y->buffer &&
                       x->offset == y->offset && x->shape == y->shape && x->strides == y->strides;
     return same ? x : nullptr;

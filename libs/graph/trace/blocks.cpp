@@ -246,10 +246,10 @@ std::vector<View> Tracer::result_shapes(const Control& control, const Node& node
     const size_t sound = is_refused(control, 0) ? 1 : 0;
     if (control.kind != Control::Kind::If || is_refused(control, sound))
       refuse(of, control.refused[sound == 0 ? 1 : 0]);
-    is_flag(std::get<View>(node.args[0]), "the predicate");
+    is_flag(std::get<View>(node.args.front()), "the predicate");
     shapes = control.bodies[sound].results;
   } else if (control.kind == Control::Kind::If) {
-    is_flag(std::get<View>(node.args[0]), "the predicate");
+    is_flag(std::get<View>(node.args.front()), "the predicate");
     check_same(of, control.bodies[1].results, control.bodies[0].results, "one branch", "the other");
   } else if (control.kind == Control::Kind::Loop) {
     if (control.bodies[0].results.size() != 1) refuse(of, "the condition gives no one tensor");

@@ -5,6 +5,7 @@
 #include "ir/schema.hpp"
 #include "tenon/op.h"
 #include "tenon/random.h"
+#include "tenon/schemas.h"
 #include "trace/derived.hpp"
 
 namespace tenon::graph {
@@ -372,8 +373,9 @@ Tensor Tracer::filled_on_host(const Tensor& traced) {
   if (writers != 1) return {};
   static const tn_op* const op = tn_op_find(detail::to_str("full"));
   std::vector<tn_value> args(found->second->values().begin(), found->second->values().end());
-  args[0].as.ints = traced.shape().data();
-  args[0].count = static_cast<uint32_t>(traced.shape().size());
+  tn_value& shape = args[arg::full::shape];
+  shape.as.ints = traced.shape().data();
+  shape.count = static_cast<uint32_t>(traced.shape().size());
   tn_tensor* made = nullptr;
   detail::check(call_at_once(*op, args, &made, 1));
   return Tensor::adopt(made);
