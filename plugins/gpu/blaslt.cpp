@@ -1,9 +1,15 @@
 #include "blaslt.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <limits>
 #include <mutex>
 
 #include "backend.hpp"
+#include "capture.hpp"
+#include "library.hpp"
+#include "tuned.hpp"
 
 namespace tenon::gpu::blaslt {
 namespace {
@@ -15,6 +21,12 @@ constexpr uint64_t kMostWorkspace = 32 << 20;
 // One algorithm for aligned memory and one for the rest, because algorithms may require alignment. The library may lack either.
 enum Alignment { kLoose, kVector, kAlignments };
 
+struct Choice {
+  std::vector<Heuristic> found;  // the best first; several if they are to be measured
+  std::string problem;           // under which the fastest is kept; empty once it is known
+};
+constexpr int kMeasured = 8, kRepetitions = 3;
+
 class Plan final : public BlasPlan {
  public:
   // Throws TN_UNIMPLEMENTED if the library has no algorithm with either alignment.
@@ -23,15 +35,21 @@ class Plan final : public BlasPlan {
  private:
   void multiply(const tn_call& call, const BlasProduct& product) const override;
   void enqueue(const tn_call& call, const BlasProduct& product) const;
+  void multiply_by(const tn_call& call, const BlasPlace& at, const Heuristic& how) const;
+  void measure(const tn_call& call, const BlasPlace& at, Choice& choice) const;
   void fuse(const tn_call& call, const BlasProduct& product, Activation activation, bool sums);
-  void choose_for(const tn_call& call, Alignment alignment, uint32_t bytes);
+  void choose_for(const tn_call& call, const BlasProduct& product, Alignment alignment,
+                  uint32_t bytes);
+  std::string problem_of(const tn_call& call, const BlasProduct& product, uint32_t bytes) const;
   bool takes_any_memory() const override { return has_[kLoose]; }
   bool suits(const tn_call& call, const BlasProduct& product) const override;
 
   Description description_;
   MatrixLayout a_, b_, c_;
-  BLASLT(MatmulAlgo_t) algorithms_[kAlignments] = {};
   bool has_[kAlignments] = {};
+  mutable Choice choices_[kAlignments];
+  mutable std::mutex measuring_;  // guards them where algorithms are measured
+  BLASLT(Epilogue_t) epilogue_ = BLASLT_VALUE(EPILOGUE_DEFAULT);
   bool has_pointer_ = false;    // to a bias, or to the place for the sums
   mutable std::mutex pointer_;  // guards the pointer in the description, which threads share
 };
@@ -56,20 +74,59 @@ Plan::Plan(const tn_call& call, const BlasProduct& product, Activation fused, bo
   a_ = make_layout(types.element, product.a, p.k, p.m, product.copies, product.a_step);
   b_ = make_layout(types.element, product.b, p.n, p.k, product.copies, product.b_step);
   c_ = make_layout(types.element, p.n, p.m, p.n, product.copies, p.m * p.n);
-  if (kVectorBytes != 0) choose_for(call, kVector, kVectorBytes);
-  choose_for(call, kLoose, size_of(dtype));
+  if (kVectorBytes != 0) choose_for(call, product, kVector, kVectorBytes);
+  choose_for(call, product, kLoose, size_of(dtype));
   if (!has_[kVector] && !has_[kLoose])
     sdk::fail(TN_UNIMPLEMENTED, "[", rt::kName, "] no algorithm for this product");
 }
 
-void Plan::choose_for(const tn_call& call, Alignment alignment, uint32_t bytes) try {
+// "cuBLASLt-13.1.0-NVIDIA-H100-80GB-HBM3": bytes of an algorithm are for this device and version alone.
+std::string file_of(const tn_call& call) {
+  std::string name;
+  for (const LibraryFound& one : concluded_libraries())
+    if (one.name.ends_with("BLASLt")) name = one.name + "-" + one.version;
+  name += "-" + backend().device(call.device_index).name;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') c = '-';
+  return name;
+}
+
+std::string Plan::problem_of(const tn_call& call, const BlasProduct& product,
+                             uint32_t bytes) const {
+  const Product& p = product.product;
+  std::string text = std::to_string(output(call).dtype);
+  for (const int64_t number :
+       {p.m, p.n, p.k, product.copies, product.a.pitch, product.b.pitch, product.a_step,
+        product.b_step, int64_t{product.a.transposed}, int64_t{product.b.transposed},
+        static_cast<int64_t>(epilogue_), int64_t{bytes},
+        static_cast<int64_t>(types_of(output(call).dtype).compute)})
+    text += "," + std::to_string(number);
+  return text;
+}
+
+// What an earlier run has found.
+Choice known_choice(const std::string& file, std::string problem) {
+  const std::optional<Tuned> known = find_tuned(file, problem);
+  Heuristic one{};
+  if (!known || known->algorithm.size() != sizeof one.algo) return {{}, std::move(problem)};
+  std::memcpy(&one.algo, known->algorithm.data(), sizeof one.algo);
+  one.workspaceSize = known->workspace;
+  return {{one}, ""};
+}
+
+void Plan::choose_for(const tn_call& call, const BlasProduct& product, Alignment alignment,
+                      uint32_t bytes) try {
   // Some heuristics look at whether there is a bias and how it is aligned.
   const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{bytes});
   if (has_pointer_) set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), somewhere);
-  const auto found = choose(call, description_, b_, a_, c_, bytes);
-  algorithms_[alignment] = found.algo;
+  Choice& choice = choices_[alignment];
+  if (is_tuning()) choice = known_choice(file_of(call), problem_of(call, product, bytes));
+  if (choice.found.empty())
+    choice.found =
+        choose(call, description_, b_, a_, c_, bytes, choice.problem.empty() ? 1 : kMeasured);
   has_[alignment] = true;
-  workspace = std::max<uint64_t>(workspace, found.workspaceSize);
+  for (const Heuristic& one : choice.found)
+    workspace = std::max<uint64_t>(workspace, one.workspaceSize);
 } catch (const sdk::Error& error) {
   if (error.code() != TN_UNIMPLEMENTED) throw;
 }
@@ -79,8 +136,8 @@ void Plan::fuse(const tn_call& call, const BlasProduct& product, Activation acti
   activates = activation != kNone;
   adds_up = sums;
   // The library's B is our a; it sums B over the dimension of the product.
-  set(description_, BLASLT_VALUE(MATMUL_DESC_EPILOGUE),
-      sums ? BLASLT_VALUE(EPILOGUE_BGRADB) : epilogue_of(bias != nullptr, activation));
+  epilogue_ = sums ? BLASLT_VALUE(EPILOGUE_BGRADB) : epilogue_of(bias != nullptr, activation);
+  set(description_, BLASLT_VALUE(MATMUL_DESC_EPILOGUE), epilogue_);
   has_pointer_ = sums || bias != nullptr;
   if (!has_pointer_) return;
   const DataType element = types_of(output(call).dtype).element;
@@ -112,20 +169,48 @@ bool Plan::suits(const tn_call& call, const BlasProduct& product) const {
   return true;
 }
 
-void Plan::enqueue(const tn_call& call, const BlasProduct& product) const {
+void Plan::multiply_by(const tn_call& call, const BlasPlace& at, const Heuristic& how) const {
   const float one = 1, zero = 0;
   const double long_one = 1, long_zero = 0;
   const bool is_double = output(call).dtype == TN_DTYPE_F64;
+  check(
+      BLASLT_CALL(Matmul)(handle_of(call), description_.get(),
+                          is_double ? static_cast<const void*>(&long_one) : &one, at.b, b_.get(),
+                          at.a, a_.get(), is_double ? static_cast<const void*>(&long_zero) : &zero,
+                          at.c, c_.get(), at.c, c_.get(), &how.algo, call.scratch, workspace,
+                          static_cast<StreamHandle>(stream_of(call).handle())),
+      "multiplying matrices");
+}
+
+// Each algorithm writes the same result, so they are measured on the call itself.
+void Plan::measure(const tn_call& call, const BlasPlace& at, Choice& choice) const {
+  double least = std::numeric_limits<double>::infinity();
+  Heuristic fastest = choice.found.front();
+  for (const Heuristic& one : choice.found) try {
+      multiply_by(call, at, one);
+      const double seconds = seconds_on(stream_of(call), [&] {
+        for (int i = 0; i < kRepetitions; ++i) multiply_by(call, at, one);
+      });
+      if (seconds < least) least = seconds, fastest = one;
+    } catch (const sdk::Error& error) {  // an algorithm that the heuristic should not have offered
+      if (error.code() == TN_DEVICE_LOST) throw;
+    }
+  choice.found = {fastest};
+  const std::string bytes(reinterpret_cast<const char*>(&fastest.algo), sizeof fastest.algo);
+  keep_tuned(file_of(call), choice.problem, {bytes, fastest.workspaceSize});
+  choice.problem.clear();
+}
+
+void Plan::enqueue(const tn_call& call, const BlasProduct& product) const {
+  std::unique_lock<std::mutex> lock(measuring_, std::defer_lock);
+  if (is_tuning()) lock.lock();
   for (int64_t i = 0; i < blas_calls(product); ++i) {
     const BlasPlace at = blas_place(call, product, i);
     const bool vectors = has_[kVector] && are_vectors(at, product.beside());
-    check(BLASLT_CALL(Matmul)(
-              handle_of(call), description_.get(),
-              is_double ? static_cast<const void*>(&long_one) : &one, at.b, b_.get(), at.a,
-              a_.get(), is_double ? static_cast<const void*>(&long_zero) : &zero, at.c, c_.get(),
-              at.c, c_.get(), &algorithms_[vectors ? kVector : kLoose], call.scratch, workspace,
-              static_cast<StreamHandle>(stream_of(call).handle())),
-          "multiplying matrices");
+    Choice& choice = choices_[vectors ? kVector : kLoose];
+    if (!choice.problem.empty() && !is_captured(stream_of(call).handle()))
+      measure(call, at, choice);
+    multiply_by(call, at, choice.found.front());
   }
 }
 
@@ -160,21 +245,23 @@ MatrixLayout make_layout(DataType element, const BlasSide& side, int64_t along, 
                          : make_layout(element, along, across, side.pitch, copies, step);
 }
 
-BLASLT(MatmulHeuristicResult_t)
-choose(const tn_call& call, const Description& description, const MatrixLayout& a,
-       const MatrixLayout& b, const MatrixLayout& c, uint32_t alignment) {
+std::vector<Heuristic> choose(const tn_call& call, const Description& description,
+                              const MatrixLayout& a, const MatrixLayout& b, const MatrixLayout& c,
+                              uint32_t alignment, int most) {
   BLASLT(MatmulPreference_t) made = nullptr;
   check(BLASLT_CALL(MatmulPreferenceCreate)(&made), "describing what an algorithm may use");
   const Preference preference(made);
   set(preference, BLASLT_VALUE(MATMUL_PREF_MAX_WORKSPACE_BYTES), kMostWorkspace);
   for (const auto which : kAlignmentPreferences) set(preference, which, alignment);
   for (const auto& [which, value] : kPreferences) set(preference, which, value);
-  BLASLT(MatmulHeuristicResult_t) found{};
+  std::vector<Heuristic> found(static_cast<size_t>(most));
   int count = 0;
   check(BLASLT_CALL(MatmulAlgoGetHeuristic)(handle_of(call), description.get(), a.get(), b.get(),
-                                            c.get(), c.get(), preference.get(), 1, &found, &count),
+                                            c.get(), c.get(), preference.get(), most, found.data(),
+                                            &count),
         "choosing an algorithm");
   if (count == 0) sdk::fail(TN_UNIMPLEMENTED, "[", rt::kName, "] no algorithm for this product");
+  found.resize(static_cast<size_t>(count));
   return found;
 }
 

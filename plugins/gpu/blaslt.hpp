@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "blas_product.hpp"
 #include "blaslt_api.hpp"
@@ -49,11 +50,12 @@ MatrixLayout make_layout(DataType element, int64_t rows, int64_t columns, int64_
 MatrixLayout make_layout(DataType element, const BlasSide& side, int64_t along, int64_t across,
                          int64_t copies, int64_t step);
 
-// The heuristic's first choice for addresses that are multiples of `alignment` bytes.
+// The heuristic's choices for addresses that are multiples of `alignment` bytes, the best first; `most` of them.
 // Throws TN_UNIMPLEMENTED if it has none.
-BLASLT(MatmulHeuristicResult_t)
-choose(const tn_call& call, const Description& description, const MatrixLayout& a,
-       const MatrixLayout& b, const MatrixLayout& c, uint32_t alignment);
+using Heuristic = BLASLT(MatmulHeuristicResult_t);
+std::vector<Heuristic> choose(const tn_call& call, const Description& description,
+                              const MatrixLayout& a, const MatrixLayout& b, const MatrixLayout& c,
+                              uint32_t alignment, int most);
 
 // What a BlasVendor takes and prepares: matmul, and linear with bias and activations.
 bool takes_bias(const BlasProduct& product);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "../common/cache_file.hpp"
 #include "tenon/barrier.hpp"
 
 namespace tenon::vulkan {
@@ -58,16 +59,6 @@ Fault fault() {
   return made;
 }
 
-// Beside other programs' caches, if the user has a place for them.
-std::string cache_directory() {
-  if (secure_getenv("TENON_VULKAN_CACHE") != nullptr) return variable("TENON_VULKAN_CACHE");
-  if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')
-    return base + "/tenon/vulkan";
-  if (const std::string home = variable("HOME"); home.starts_with('/'))
-    return home + "/.cache/tenon/vulkan";
-  return {};
-}
-
 }  // namespace
 
 Options read_options() {
@@ -85,7 +76,8 @@ Options read_options() {
       !v.empty() && v != "core" && v != "sync" && v != "gpu")
     sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] TENON_VULKAN_VALIDATION is '", v,
               "'; set it to core, sync or gpu");
-  options.cache = cache_directory();
+  options.cache = secure_getenv("TENON_VULKAN_CACHE") != nullptr ? variable("TENON_VULKAN_CACHE")
+                                                                 : cache_directory("vulkan");
   const std::string seconds = variable("TENON_VULKAN_TIMEOUT");
   options.timeout_ns =
       (seconds.empty() ? 120 : number(seconds, "TENON_VULKAN_TIMEOUT")) * 1'000'000'000;

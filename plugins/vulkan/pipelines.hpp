@@ -10,7 +10,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "cache_file.hpp"
+#include "../common/cache_file.hpp"
 #include "shader.hpp"
 #include "vk.hpp"
 

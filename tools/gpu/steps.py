@@ -130,6 +130,9 @@ class Steps:
             self.add('C', f'gpt2_{size}_{dtype}', 'a training step, op by op', 240, self.benchmark('gpt2.py', *common), tables_of)
             if self.plugin != 'vulkan' and not small:
                 self.add('C', f'gpt2_{size}_{dtype}_graph', 'the same as a graph', 240, self.benchmark('gpt2.py', *common, '--graph'), tables_of)
+                if self.plugin in ('cuda', 'rocm'):
+                    self.add('C', f'gpt2_{size}_{dtype}_tuned', 'the same with algorithms of products chosen by time', 240,
+                             self.benchmark('gpt2.py', *common, '--graph', '--only', 'tenon'), tables_of, **{f'TENON_{self.plugin.upper()}_TUNE': '1'})
             if not small:
                 self.add('C', f'gpt2_{size}_{dtype}_compiled', 'beside torch.compile', 300,
                          self.benchmark('gpt2.py', *common, '--graph', '--torch-compile'), tables_of)

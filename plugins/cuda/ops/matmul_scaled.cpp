@@ -54,7 +54,7 @@ ScaledPlan::ScaledPlan(const tn_call& call) {
   b_ = make_layout(element_of(p.b.view->dtype), p.k, p.n, p.b.column, 1, 0);
   a_ = make_layout(element_of(p.a.view->dtype), p.k, p.m, p.m == 1 ? p.k : p.a.row, 1, 0);
   c_ = make_layout(result, p.n, p.m, p.n, 1, 0);
-  const auto found = choose(call, description_, b_, a_, c_, kMultiple);
+  const Heuristic found = choose(call, description_, b_, a_, c_, kMultiple, 1).front();
   algorithm_ = found.algo;
   workspace = found.workspaceSize;
 }

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace tenon::vulkan {
+namespace tenon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,4 +114,4 @@ TEST_F(CacheFileTest, APipeIsNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace tenon::vulkan
+}  // namespace tenon

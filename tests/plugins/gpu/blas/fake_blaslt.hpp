@@ -5,10 +5,12 @@
 // the other does not have. It refuses what the real ones would refuse.
 #pragma once
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <thread>
 
 #include "fake_blas.hpp"
 
@@ -61,6 +63,7 @@ inline double load(const void* from, DataType type, int64_t i) {
 struct Algorithm {
   uint64_t workspace;
   uint32_t alignment;
+  uint32_t is_slow;  // the first of several
 };
 static_assert(sizeof(Algorithm) <= sizeof(BLASLT(MatmulAlgo_t)));
 constexpr uint64_t kWorkspace = 4096;
@@ -193,9 +196,14 @@ Status BLASLT(MatmulAlgoGetHeuristic)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc
   if (terms == kNone || how.extra.has_nothing(terms)) return STATUS(SUCCESS);
   if (terms == kVectorsOnly && preference.alignment() < 16) return STATUS(SUCCESS);
   found->workspaceSize = preference.workspace < kWorkspace ? 0 : kWorkspace;
-  as<Algorithm>(&found->algo) = {found->workspaceSize, preference.alignment()};
-  found->state = STATUS(SUCCESS);
-  *count = 1;
+  const uint32_t several = wanted > 1 ? 1 : 0;
+  *count = several != 0 ? 2 : 1;
+  for (int i = 0; i < *count; ++i) {
+    found[i] = found[0];
+    as<Algorithm>(&found[i].algo) = {found[0].workspaceSize, preference.alignment(),
+                                     i == 0 ? several : 0};
+    found[i].state = STATUS(SUCCESS);
+  }
   return STATUS(SUCCESS);
 }
 
@@ -216,6 +224,11 @@ Status BLASLT(Matmul)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc_t) description,
        {a, b, static_cast<const void*>(d), biased || sums_b(how) ? how.bias : a})
     if (reinterpret_cast<uintptr_t>(address) % chosen.alignment != 0) return STATUS(INVALID_VALUE);
   if (load(alpha, how.scale, 0) != 1 || load(beta, how.scale, 0) != 0) return STATUS(NOT_SUPPORTED);
+  if (chosen.is_slow != 0) {
+    static const bool once = fake_blas::note("slow");
+    static_cast<void>(once);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  }
   std::memset(workspace, 0x5a, chosen.workspace);
   const auto matrix = [](const void* at, const Layout& layout, auto op) {
     return fake_blas::Matrix{at, element_of(layout.type), op == BLAS_VALUE(OP_T), layout.pitch,

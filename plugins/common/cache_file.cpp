@@ -6,19 +6,20 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
-namespace tenon::vulkan {
+namespace tenon {
 namespace {
 
-// Precedes the driver's data: a driver must not see data that was cut off, changed, or made for another.
+// Precedes the data: nobody must see data that was cut off, changed, or made for another.
 struct Header {
   char magic[8];
   uint64_t bytes;
   uint64_t hash;  // of the file's name and the data
 };
-constexpr char kMagic[8] = {'T', 'N', 'V', 'K', 'P', 'C', '0', '2'};
+constexpr char kMagic[8] = {'T', 'N', 'C', 'A', 'C', 'H', 'E', '1'};
 constexpr off_t kMostBytes = off_t{1} << 30;
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo).
@@ -111,4 +112,16 @@ void CacheFile::write(std::string_view data) const {
     unlinkat(folder.value, draft.c_str(), 0);
 }
 
-}  // namespace tenon::vulkan
+std::string cache_directory(const char* name) {
+  const auto variable = [](const char* which) {
+    const char* const value = secure_getenv(which);
+    return std::string(value != nullptr ? value : "");
+  };
+  if (const std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/'))
+    return base + "/tenon/" + name;
+  if (const std::string home = variable("HOME"); home.starts_with('/'))
+    return home + "/.cache/tenon/" + name;
+  return {};
+}
+
+}  // namespace tenon

@@ -1,11 +1,12 @@
-// A file of compiled pipelines. Drivers trust what they are given, so the file must be complete, made for this device and driver, and
-// writable only by the user and root.
-#pragma once
+// A file of what a driver or a library has compiled or chosen. They trust what they are given, so the file must be complete, made for this
+// device and driver (its name says which), and writable only by the user and root.
+#ifndef TENON_PLUGINS_COMMON_CACHE_FILE_HPP
+#define TENON_PLUGINS_COMMON_CACHE_FILE_HPP
 
 #include <string>
 #include <string_view>
 
-namespace tenon::vulkan {
+namespace tenon {
 
 class CacheFile {
  public:
@@ -24,4 +25,9 @@ class CacheFile {
   std::string folder_, name_;
 };
 
-}  // namespace tenon::vulkan
+// A folder of this name beside other programs' caches. Empty if the user has no place for them.
+std::string cache_directory(const char* name);
+
+}  // namespace tenon
+
+#endif
