@@ -44,6 +44,11 @@ class Device {
   // Shaders get addresses; otherwise buffers are bound.
   bool addresses() const { return addresses_; }
   uint32_t group_size() const { return group_size_; }
+  // Whether rows are reduced by subgroups, which fill a workgroup. A CPU's invocations have them in their own vectors anyway.
+  bool subgroups() const {
+    return physical_.subgroups && options_.subgroups && !is_cpu() &&
+           group_size_ % physical_.subgroup_size == 0;
+  }
   // This many invocations keep any such device busy. A CPU needs few, and each costs it time.
   int64_t invocations() const { return is_cpu() ? 1 << 13 : 1 << 17; }
   bool is_cpu() const {

@@ -106,6 +106,8 @@ std::string examine(Physical& device) {
   properties.pNext = &p11;
   vkGetPhysicalDeviceProperties2(device.handle, &properties);
   device.subgroup_size = p11.subgroupSize;
+  device.subgroups = (p11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                     (p11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
   device.largest_block = p11.maxMemoryAllocationSize;
   std::memcpy(device.pipeline_cache_id, device.properties.pipelineCacheUUID, VK_UUID_SIZE);
 

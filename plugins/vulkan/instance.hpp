@@ -18,6 +18,7 @@ struct Physical {
   VkPhysicalDeviceMemoryProperties memory{};
   uint8_t pipeline_cache_id[VK_UUID_SIZE]{};
   uint32_t subgroup_size = 1;
+  bool subgroups = false;  // they add up values in shaders that compute
   uint32_t queue_family = 0;
   uint32_t queues = 1;
   uint64_t timestamp_mask = 0;     // 0: the queue has no clock

@@ -16,10 +16,10 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-bool flag(const char* name) {
+bool flag(const char* name, bool otherwise = false) {
   const std::string value = variable(name);
-  if (value.empty() || value == "0") return false;
-  if (value == "1") return true;
+  if (value.empty()) return otherwise;
+  if (value == "0" || value == "1") return value == "1";
   sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] ", name, " is '", value, "'; set it to 0 or 1");
 }
 
@@ -70,6 +70,7 @@ Options read_options() {
     options.two_streams = true;
   else if (!n.empty() && n != "1")
     sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] TENON_VULKAN_STREAMS is '", n, "'; set it to 1 or 2");
+  options.subgroups = flag("TENON_VULKAN_SUBGROUPS", true);
   options.spread = flag("TENON_VULKAN_SPREAD");
   options.validation = variable("TENON_VULKAN_VALIDATION");
   if (const std::string& v = options.validation;

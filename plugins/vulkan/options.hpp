@@ -20,6 +20,7 @@ struct Options {
   enum class Cooperative { kWhereOffered, kNever, kEmulated, kWrong } cooperative{};
   // TENON_VULKAN_STREAMS=2: calls alternate between two streams, each waiting for the previous one; for tests
   bool two_streams = false;
+  bool subgroups = true;  // TENON_VULKAN_SUBGROUPS=0: rows are summed without them
   // TENON_VULKAN_SPREAD=1: distributes work as on a GPU even if the device is a CPU.
   bool spread = false;
   // TENON_VULKAN_VALIDATION=core|sync|gpu: the Khronos layer; its messages are logged as errors

@@ -20,6 +20,11 @@ RowPlan plan_rows(int64_t rows, int64_t n, const Device& device,
 // Too few rows to fill a device, and long: better cut into chunks.
 inline bool few_long_rows(int64_t rows, int64_t n) { return rows < 64 && n >= 16384; }
 
+// The shader for a device: the second reduces by subgroups.
+inline const Shader& row_shader(const tn_call& call, const Shader& plain,
+                                const Shader& by_subgroups) {
+  return device_of(call).subgroups() ? by_subgroups : plain;
+}
 // How every such shader begins: constants 1 to 3. Words 0 to 2 are row_words().
 Launch& row_constants(Launch& launch, uint32_t code, tn_dtype dtype, const RowPlan& plan);
 Launch& row_words(Launch& launch, const RowPlan& plan);

@@ -5,6 +5,7 @@
 #include "shaders/moments.hpp"
 #include "shaders/norm.hpp"
 #include "shaders/norm_rows.hpp"
+#include "shaders/norm_rows_subgroup.hpp"
 #include "shaders/pairs.hpp"
 #include "tenon/schemas.h"
 
@@ -55,7 +56,7 @@ void run_norm(const tn_call& call, uint32_t op) {
   }
   if (c.rows == 0) return;
   if (c.cut(op)) return run_cut(call, op, c);
-  Launch launch(call, shaders::norm_rows, compute);
+  Launch launch(call, row_shader(call, shaders::norm_rows, shaders::norm_rows_subgroup), compute);
   const RowPlan plan = plan_rows(c.rows, c.n, device_of(call),
                                  {&output(call), c.x, RowNorm::is_backward(op) ? c.g : c.x},
                                  RowNorm::is_backward(op) ? 2 : 1);

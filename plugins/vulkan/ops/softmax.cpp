@@ -4,6 +4,7 @@
 #include "shaders/exps.hpp"
 #include "shaders/pairs.hpp"
 #include "shaders/reduce.hpp"
+#include "shaders/softmax_subgroup.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {
@@ -63,7 +64,7 @@ void run_softmax(const tn_call& call, uint32_t op) {
   const Compute compute = compute_of(x.dtype);
   const bool backward = op >= kSoftmaxBackward;
   if (rows.cut) fold_rows(call, op, rows, compute);
-  Launch launch(call, shaders::softmax, compute);
+  Launch launch(call, row_shader(call, shaders::softmax, shaders::softmax_subgroup), compute);
   const RowPlan plan = plan_rows(
       rows.count, rows.n, device_of(call),
       {&output(call), &x, &input(call, backward ? arg::softmax_backward::y : arg::softmax::x)},

@@ -3,6 +3,10 @@
 // and x̂ = (x - mean)·rstd: gx = rstd·(ĝ - mean(ĝ) - x̂·mean(ĝ·x̂)); rms_norm: without the means of x and ĝ.
 // Slots: y, x, mean, rstd, weight, bias; gx, x, mean, rstd, weight, g.
 #extension GL_GOOGLE_include_directive : require
+#ifdef TN_SUBGROUP
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
 #include "tenon.glsl"
 #include "math.glsl"
 #include "limits.glsl"

@@ -13,8 +13,15 @@ const uint ITEMS = KEEP == 0 ? 4 : KEEP;
 #define TN_OPERANDS 1
 #include "quads.glsl"
 
+// Invocations in the order of their subgroups. These are of use if they are full, which drivers need not make them.
+#ifdef TN_SUBGROUP
+bool are_full() { return gl_NumSubgroups * gl_SubgroupSize == gl_WorkGroupSize.x; }
+#define ME (are_full() ? gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID : gl_LocalInvocationID.x)
+#else
+#define ME gl_LocalInvocationID.x
+#endif
 uint lanes() { return gl_WorkGroupSize.x >> push.word[LOG_ROWS]; }
-uint lane() { return gl_LocalInvocationID.x & (lanes() - 1); }
+uint lane() { return ME & (lanes() - 1); }
 
 // The code between the two runs for each block of the row, which begins at `first`. If elements are kept, there is one block.
 #define FOR_BLOCKS(first, here) { uint first = QUADS ? 4 * lane() : lane(); if ((here) && first < push.word[N]) do {
@@ -57,7 +64,7 @@ void store_items(uint begin, uint first, C v[ITEMS]) {
 #define FOR_ROWS(row)                                                                        \
   uint work = gl_WorkGroupID.x;                                                              \
   if (work << push.word[LOG_ROWS] < push.word[ROWS]) do {                                    \
-    const uint row = (work << push.word[LOG_ROWS]) + gl_LocalInvocationID.x / lanes();
+    const uint row = (work << push.word[LOG_ROWS]) + ME / lanes();
 #define NEXT_ROW } while ((work += gl_NumWorkGroups.x) << push.word[LOG_ROWS] < push.word[ROWS]);
 
 shared C row_shared[gl_WorkGroupSize.x];
@@ -68,7 +75,7 @@ shared C row_shared[gl_WorkGroupSize.x];
   C name(C x) {                                                                                 \
     const uint all = lanes(), parts = all <= 8 ? all : 1u << (findMSB(all) / 2);                \
     if (all == 1) return x;                                                                     \
-    const uint me = gl_LocalInvocationID.x, begin = me - lane();                                \
+    const uint me = ME, begin = me - lane();                                                  \
     row_shared[me] = x;                                                                         \
     barrier();                                                                                  \
     if (parts < all) {                                                                          \
@@ -90,5 +97,30 @@ shared C row_shared[gl_WorkGroupSize.x];
     barrier();                                                                                  \
     return a;                                                                                   \
   }
+#ifndef TN_SUBGROUP
 TN_TREE(row_sum, a + b)
 TN_TREE(row_max, a > b ? a : b)
+#else
+// The same: subgroups combine their values, then each lane those of its row's subgroups.
+#define TN_JOIN(name, pick, whole)                                                              \
+  TN_TREE(name##_tree, pick)                                                                    \
+  C name(C x) {                                                                                 \
+    const uint all = lanes(), parts = are_full() ? all / gl_SubgroupSize : 0u;                  \
+    if (parts == 0) return name##_tree(x);                                                      \
+    C a = whole(x);                                                                             \
+    if (parts == 1) return a;                                                                   \
+    if (subgroupElect()) row_shared[gl_SubgroupID] = a;                                         \
+    barrier();                                                                                  \
+    const uint begin = gl_SubgroupID & ~(parts - 1);                                            \
+    a = row_shared[begin];                                                                      \
+    uint k = 1;                                                                                 \
+    do {                                                                                        \
+      const C b = row_shared[begin + k];                                                        \
+      a = pick;                                                                                 \
+    } while (++k < parts);                                                                      \
+    barrier();                                                                                  \
+    return a;                                                                                   \
+  }
+TN_JOIN(row_sum, a + b, subgroupAdd)
+TN_JOIN(row_max, a > b ? a : b, subgroupMax)
+#endif

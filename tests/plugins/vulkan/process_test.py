@@ -24,7 +24,8 @@ class Process(unittest.TestCase):
 
     def test_a_wrong_setting_is_named(self):
         for name, value in {"TENON_VULKAN_DESCRIPTORS": "yes", "TENON_VULKAN_TIMEOUT": "-1", "TENON_VULKAN_FAULT": "fire",
-                            "TENON_VULKAN_VALIDATION": "all", "TENON_VULKAN_STREAMS": "3", "TENON_VULKAN_COOPERATIVE": "1"}.items():
+                            "TENON_VULKAN_VALIDATION": "all", "TENON_VULKAN_STREAMS": "3", "TENON_VULKAN_COOPERATIVE": "1",
+                            "TENON_VULKAN_SUBGROUPS": "no"}.items():
             done = run("devices", **{name: value})
             self.assertIn(name, done.stdout + done.stderr, name)
 
