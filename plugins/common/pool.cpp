@@ -70,7 +70,7 @@ namespace host __attribute__((visibility("hidden"))) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (hired_ < wanted) {
-      Worker& next = workers_[static_cast<size_t>(hired_ + 1)];
+      Worker& next = workers_[static_cast<size_t>(hired_) + 1];
       next.pool = this;
       next.number = hired_ + 1;
       const auto enter = [](void* self) -> void* {
