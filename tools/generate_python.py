@@ -131,7 +131,7 @@ float8_e4m3fn float8_e5m2""".split()
 PRIVATE = """_after_backward _anomaly_scopes _backward _empty _explain _fallback _from_buffer _from_bytes _from_capsule _from_data _get_modes _gradient _handle
 _get_autocast _set_autocast _clear_autocast_cache _autocast_active _load _load_metadata _placement _plugins_with_devices _read_as _read_idx _record
 _inside_vmap _restore_modes _save _set_modes _Autocast _Batch _behind _Guard _load_program _Profiler _Program _Recorder _Substitution _Tracing
-_Witness _Tangents _has_tangents _share_memory _push_saved_hooks _pop_saved_hooks _saved_hooks _load_gguf _trace_active _body_begin _body_drop _body_end _control _OnnxModel _load_onnx _export_onnx
+_Witness _Tangents _has_tangents _share_memory _push_saved_hooks _pop_saved_hooks _saved_hooks _load_gguf _trace_active _trace_read _body_begin _body_drop _body_end _control _OnnxModel _load_onnx _export_onnx
 _onnx_exported _onnx_converters _set_shape_type
 _disabled_torch_function _has_zero _overriding _overriding_modes _overriding_objects""".split()
 

@@ -17,11 +17,11 @@ using namespace tenon;  // NOLINT(google-build-using-namespace): this file is th
 
 struct tn_trace {
   using Kind = graph::Tracer::Kind;
-  explicit tn_trace(Kind of) : kind(of), tracer(std::in_place, of) {}
+  explicit tn_trace(Kind of) : kind(of), tracer(std::in_place, of, reads) {}
   // Begins another pass.
   void again() {
     tracer.reset();
-    tracer.emplace(kind);
+    tracer.emplace(kind, reads);
     tracer->source(where);
   }
   ~tn_trace() {
@@ -36,6 +36,7 @@ struct tn_trace {
   }
   bool is_step() const { return kind == Kind::Step || kind == Kind::SizedStep; }
   Kind kind;
+  std::vector<Tensor> reads;  // outside tensors whose elements the function read
   std::optional<graph::Tracer> tracer;
   // For a step: its first pass.
   std::optional<graph::Graph> first;
@@ -292,6 +293,19 @@ void give_all(std::vector<Tensor> tensors, tn_tensor** out) {
 }  // namespace
 
 uint32_t tn_trace_active(void) { return graph::Tracer::current() == nullptr ? 0 : 1; }
+
+void tn_trace_read(const tn_tensor* tensor) {
+  graph::Tracer* found = graph::Tracer::current();
+  if (found == nullptr || tensor == nullptr || graph::Recorder::traced(tensor)) return;
+  tn_status_release(guarded([&] { found->read(Tensor::share(const_cast<tn_tensor*>(tensor))); }));
+}
+
+uint32_t tn_trace_reads(const tn_trace* trace, tn_tensor** out, uint32_t room) {
+  if (trace == nullptr) return 0;
+  for (uint32_t i = 0; i < room && i < trace->reads.size(); ++i)
+    out[i] = tn_tensor_retain(trace->reads[i].get());
+  return static_cast<uint32_t>(trace->reads.size());
+}
 
 tn_status* tn_trace_meta_device(tn_device** out) {
   return guarded([&] {

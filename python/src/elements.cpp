@@ -6,6 +6,7 @@
 
 #include "batch.hpp"
 #include "guard.hpp"
+#include "tenon/graph.h"
 #include "tensor.hpp"
 
 namespace tenon::python {
@@ -61,6 +62,7 @@ PyObject* only_element(PyObject* self, const char* name) {
   if (tn_tensor_numel(x) != 1) return refuse_element(x, name);
   const tn_dtype dtype = tn_tensor_dtype(x);
   alignas(16) unsigned char bytes[16];
+  tn_trace_read(x);
   tn_status* status = tn_tensor_to_host(x, bytes, tn_dtype_size(dtype));
   return status == nullptr ? number_of(static_cast<DType>(dtype), bytes) : raise_status(status);
 }
@@ -133,6 +135,7 @@ PyObject* tensor_item(PyObject* self, PyObject* args) {
 
 PyObject* tensor_tolist(PyObject* self, PyObject*) {
   if (!Batch::check_readable(handle_of(self), "tolist")) return nullptr;
+  tn_trace_read(handle_of(self));
   return guarded([&]() -> PyObject* {
     const Tensor x = tensor_of(self);
     // Python's memory: more than there is becomes its MemoryError.
@@ -146,6 +149,7 @@ PyObject* tensor_tolist(PyObject* self, PyObject*) {
 
 PyObject* tensor_tobytes(PyObject* self, PyObject*) {
   if (!Batch::check_readable(handle_of(self), "tobytes")) return nullptr;
+  tn_trace_read(handle_of(self));
   return guarded([&]() -> PyObject* {
     const Tensor x = tensor_of(self);
     Ref bytes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(x.nbytes())));

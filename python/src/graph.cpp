@@ -93,6 +93,15 @@ class Tracing {
       trace_.reset(began);
     });
   }
+  // The outside tensors whose elements were read.
+  nb::list reads() const {
+    if (trace_ == nullptr) return {};
+    std::vector<tn_tensor*> found(tn_trace_reads(trace_.get(), nullptr, 0));
+    tn_trace_reads(trace_.get(), found.data(), static_cast<uint32_t>(found.size()));
+    std::vector<Tensor> tensors;
+    for (tn_tensor* one : found) tensors.push_back(Tensor::adopt(one));
+    return list_of(std::move(tensors));
+  }
   void number(const std::string& name, double value, bool counts) {
     run([&] {
       detail::check(tn_trace_number(trace(), detail::to_str(name), value, counts ? 1 : 0));
@@ -292,6 +301,7 @@ void add_graph(nb::module_& m) {
       },
       nb::arg("path"), nb::arg("device").none());
   m.def("_trace_active", [] { return tn_trace_active() != 0; });
+  m.def("_trace_read", [](nb::handle x) { tn_trace_read(required(x, "what is read")); });
   m.def("_body_begin", &body_begin);
   m.def("_body_end", &body_end);
   m.def("_body_drop", [] { run([] { detail::check(tn_trace_body_drop()); }); });
@@ -310,6 +320,7 @@ void add_graph(nb::module_& m) {
       .def("input", &Tracing::input)
       .def("name", &Tracing::name)
       .def("end", &Tracing::end, nb::arg("results"), nb::arg("device").none())
+      .def("reads", &Tracing::reads)
       .def("drop", &Tracing::drop);
   nb::class_<graph::Program>(m, "_Program")
       .def("run", &run_program)

@@ -37,7 +37,14 @@ bool each(PyObject* holder, See&& see) {
 // Python does: who makes it keeps holders and held().
 class Guard {
  public:
-  Guard(const nb::list& holders, const nb::tuple& tensors) : modes_(tn_mode_get()) {
+  // `read`: tensors that hold the elements which they hold now.
+  Guard(const nb::list& holders, const nb::tuple& tensors, const nb::list& read)
+      : modes_(tn_mode_get()) {
+    for (const nb::handle one : read) {
+      if (!is_tensor(one.ptr())) throw nb::type_error("[graph] a Tensor is wanted");
+      read_.push_back(Tensor::share(handle_of(one.ptr())));
+    }
+    versions_ = versions();
     for (const nb::handle holder : holders) {
       PyObject* const h = holder.ptr();
       const bool pair =
@@ -68,10 +75,15 @@ class Guard {
     return all;
   }
   // The same objects, under the same modes, and tensors like those.
-  bool fits(const nb::tuple& tensors) const {
-    return tn_mode_get() == modes_ && !Batch::any_active() &&
-           !AutocastLayer::of_this_thread().active() && like(tensors) && unchanged();
+  bool fits(const nb::tuple& tensors) {
+    const bool good = tn_mode_get() == modes_ && !Batch::any_active() &&
+                      !AutocastLayer::of_this_thread().active() && like(tensors) && unchanged() &&
+                      versions() == versions_;
+    fitted_ += good;
+    return good;
   }
+  // How often fits() was true.
+  uint64_t fitted() const { return fitted_; }
 
  private:
   struct Seen {
@@ -116,17 +128,28 @@ class Guard {
     return true;
   }
 
+  // Versions only grow, so their sum changes with every write.
+  uint64_t versions() const {
+    uint64_t sum = 0;
+    for (const Tensor& one : read_) sum += tn_tensor_version(one.get());
+    return sum;
+  }
+
   uint32_t modes_;
   std::vector<Held> held_;
   std::vector<Like> tensors_;
+  std::vector<Tensor> read_;
+  uint64_t versions_ = 0, fitted_ = 0;
 };
 
 }  // namespace
 
 void add_watch(nb::module_& m) {
   nb::class_<Guard>(m, "_Guard")
-      .def(nb::init<nb::list, nb::tuple>())
+      .def(nb::init<nb::list, nb::tuple, nb::list>(), nb::arg("holders"), nb::arg("tensors"),
+           nb::arg("read") = nb::list())
       .def("held", &Guard::held)
+      .def("fitted", &Guard::fitted)
       .def("fits", &Guard::fits);
 }
 

@@ -26,7 +26,7 @@ class Compiled:
         self._fn, self._limit, self._programs, self._refused = fn, limit, {}, False
         # A step first runs as written, because optimizers create their state then.
         self._is_step, self._may_trace, self._ready = _reads.names_optimizer(fn), False, None
-        self._reads, self._fresh, self._changes = _reads.Reads(fn), 0, 0
+        self._reads, self._fresh, self._changes, self._stale = _reads.Reads(fn), 0, 0, 0
 
     def __call__(self, *args, **kwargs):
         ready = self._ready
@@ -65,6 +65,8 @@ class Compiled:
         """What a program gives for these arguments, or _AS_WRITTEN if fn has to run."""
         begin = time.perf_counter()
         program, sized = self._program_for(key, given, tensors)
+        if program is not None and not program._is_current():
+            return self._by_new_program(key, given, tensors, args, kwargs)
         if program is None or (not is_grad_enabled() if self._is_step else is_grad_enabled() and program._differentiable):
             return _AS_WRITTEN
         if sized and (self._writes or not self._is_step) and sized.rather_as_written(self._writes):
@@ -85,11 +87,24 @@ class Compiled:
         self._ready = _Ready(self._reads, key, program, args) if not kwargs and all(isinstance(one, Tensor) for one in args) else None
         return program._results(results)
 
+    def _by_new_program(self, *call):
+        """The same, once elements that fn read while it was traced are others."""
+        self._stale = 1 if self._ready is not None and self._ready.guard.fitted() else self._stale + 1
+        if self._stale > _MOST_FRESH:
+            self._refuse('elements of tensors that it reads are others in each call: compute with tensors (where, graph.cond)')
+            return _AS_WRITTEN
+        for key in [key for key, program in tuple(self._programs.items()) if not program._is_current()]:
+            self._forget(key)
+        self._sized.clear()
+        return self._by_program(*call)
+
     def _program_for(self, key, given, tensors):
         """The program for this call, and what is known of other sizes if it is theirs and met these for the first time."""
         program = self._programs.pop(key, None)
         sized = None if program else self._known_size(key, given, tensors)
         program = sized.program_there if sized else program
+        if program is not None and program._is_current():
+            self._stale = 0
         self._fresh = 0 if program else self._fresh + any(key[1] == known[1] for known in self._programs)
         program = program or self._made(key, given, tensors)
         if program is not None:
@@ -327,5 +342,5 @@ class _Ready:
 
     def __init__(self, reads, key, program, tensors):
         self.key, self.program = key, program
-        self.guard = _core._Guard(reads.holders, tensors)
+        self.guard = _core._Guard(reads.holders, tensors, [x for x, _ in program._read])
         self._held = reads.holders, self.guard.held()

@@ -141,6 +141,7 @@ def numpy(self, *, force=False):
         raise _core_error('[numpy] of a tensor that requires a gradient: use detach()')
     if x.data_ptr is None and x.size:
         x = x.cpu()
+    _core._trace_read(x)
     try:
         return np.asarray(memoryview(x))
     except BufferError as error:

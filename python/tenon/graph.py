@@ -49,6 +49,13 @@ class Program(_core._ProgramCall):
         if self._plain and not stepped and (gives is None or self._single):
             self._set_program(program)
 
+    # (tensor, version) of those whose elements the function read while it was traced.
+    _read: tuple[tuple[Tensor, int], ...] = ()
+
+    def _is_current(self):
+        """Whether the function would read the same elements again."""
+        return all(x.version == version for x, version in self._read)
+
     def _call(self, *args):
         if self._plain:
             found = self._run(args)
@@ -202,19 +209,26 @@ def trace(fn, *args, device=None, training=False, dynamic=None):
     try:
         with _steps.FunctionListener():
             gives, results = _pass(tracing, fn, given, tensors)
-        return Program(tracing.end(results, device), given, gives)
+        return _ended(tracing, results, device, given, gives)
     except _steps.IsStep:
         raise _steps.IsStep('[graph] an optimizer is at work: this is a training step, trace(…, training=True)') from None
     finally:
         tracing.drop()
 
 
+def _ended(tracing, results, device, *about):
+    """The program of a trace that ends."""
+    read = tuple((x, x.version) for x in tracing.reads())
+    program = Program(tracing.end(results, device), *about)
+    program._read = read
+    return program
+
+
 def _trace_sizes(fn, given, tensors, device, dims, places):
     def one_size(tracing, inputs):
         return _call(tracing, fn, given, inputs())
     with _steps.FunctionListener():
-        program, gives = _trace_at_sizes(one_size, tensors, device, dims, places, False)
-    return Program(program, given, gives)
+        return _trace_at_sizes(one_size, tensors, device, dims, places, False, given, ())
 
 
 _choice = threading.local()
@@ -227,7 +241,7 @@ def at_any_size(chosen):
 
 
 def _trace_at_sizes(*args):
-    """The program of one_size(tracing, inputs), which is called at several sizes, and the structure of its result."""
+    """The program of one_size(tracing, inputs), which is called at several sizes."""
     _choice.made = False
     try:
         return _trace_at_these(*args)
@@ -241,7 +255,7 @@ def _trace_at_sizes(*args):
         _choice.fixed = False
 
 
-def _trace_at_these(one_size, tensors, device, dims, places, step):
+def _trace_at_these(one_size, tensors, device, dims, places, step, given, stepped):
     tracing = _core._Tracing()
     tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0, dim.multiple or 0) for dim in dims], step)
     gives, more, failure = None, True, None
@@ -267,7 +281,7 @@ def _trace_at_these(one_size, tensors, device, dims, places, step):
                 if failure is not None and tracing.function_failed():
                     raise _noted(failure, refused) from None
                 raise
-        return tracing.end([], device), gives
+        return _ended(tracing, [], device, given, gives, stepped)
     finally:
         tracing.drop()
 
@@ -345,7 +359,7 @@ def _trace_twice(fn, given, tensors, device, listener, stepped):
     tracing.begin(True)
     try:
         gives, results = _twice(tracing, fn, given, lambda: [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)], listener, stepped)
-        return Program(tracing.end(results, device), given, gives, stepped)
+        return _ended(tracing, results, device, given, gives, stepped)
     finally:
         tracing.drop()
 
@@ -353,8 +367,7 @@ def _trace_twice(fn, given, tensors, device, listener, stepped):
 def _trace_twice_sizes(fn, given, tensors, device, dims, places, listener, stepped):
     def one_size(tracing, inputs):
         return _twice(tracing, fn, given, inputs, listener, stepped)
-    program, gives = _trace_at_sizes(one_size, tensors, device, dims, places, True)
-    return Program(program, given, gives, stepped)
+    return _trace_at_sizes(one_size, tensors, device, dims, places, True, given, stepped)
 
 
 def _twice(tracing, fn, given, inputs, listener, stepped):
@@ -476,7 +489,8 @@ def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
     A program belongs to one combination of shapes, dtypes and devices, of whatever else is among the arguments, and of what fn reads
     beside them: variables, attributes, modules, lists and dicts that it names, or that functions it calls name. If any of these becomes
     another, fn is traced anew; if that happens in every call, it runs as it is written. So does a function that changes such a thing
-    itself, as a counter or a list that grows. Elements of NumPy arrays and results of other libraries keep the values of the trace.
+    itself, as a counter or a list that grows. If fn reads elements of such tensors (item(), bool(), tolist(), numpy()), a write to one of
+    them counts as a change. Elements of NumPy arrays and results of other libraries keep the values of the trace.
     """
     if fn is None:
         return functools.partial(compile, limit=limit, dynamic=dynamic, exact=exact, quantize=quantize)

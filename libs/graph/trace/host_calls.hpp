@@ -47,6 +47,8 @@ class HostCalls {
   std::vector<size_t> pending(const void* memory) const;
   // Those of the first `before` calls that gave the memory its elements, in order.
   std::vector<size_t> makers(const void* memory, size_t before) const;
+  // The tensors from outside that its elements come from; itself, if no call made it.
+  std::vector<Tensor> sources(const Tensor& tensor) const;
   void copied(Tensor from, Tensor to) {
     copies_.push_back({calls_.size(), std::move(from), std::move(to)});
   }

@@ -52,8 +52,10 @@ bool goes_forward(const Tensor& tensor) {
 
 }  // namespace
 
-Tracer::Tracer(Kind kind)
-    : kind_(kind), modes_(is_step() ? TN_MODE_GRAD : 0, is_step() ? 0 : TN_MODE_GRAD) {
+Tracer::Tracer(Kind kind, std::vector<Tensor>& reads)
+    : kind_(kind),
+      reads_(reads),
+      modes_(is_step() ? TN_MODE_GRAD : 0, is_step() ? 0 : TN_MODE_GRAD) {
   layer_.struct_size = sizeof layer_;
   layer_.ctx = this;
   layer_.call = [](void* self, const tn_op* op, const tn_value* args, uint32_t nargs,
@@ -92,6 +94,15 @@ Tensor Tracer::input(DType dtype, std::span<const int64_t> shape, std::string na
 void Tracer::name(const Tensor& tensor, std::string name) {
   named_.emplace_back(reach_of(*tn_tensor_view(tensor.get())), name);
   names_.emplace(place_of(tensor), std::move(name));
+}
+
+void Tracer::read(const Tensor& tensor) {
+  for (const Tensor& source : host_calls_.sources(tensor)) {
+    const auto same = [&](const Tensor& one) {
+      return memory_of(one.get()) == memory_of(source.get());
+    };
+    if (std::ranges::none_of(reads_, same)) reads_.push_back(source);
+  }
 }
 
 void Tracer::number(std::string name, double value, bool counts) {

@@ -48,7 +48,8 @@ class Tracer {
     Step,  // gradients are recorded; every tensor call is traced, and whatever is written becomes state
     SizedStep,  // like Step, but also records calls without tensors, such as arange
   };
-  explicit Tracer(Kind kind);
+  // `reads`: takes the outside tensors whose elements the function reads.
+  explicit Tracer(Kind kind, std::vector<Tensor>& reads);
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -69,6 +70,9 @@ class Tracer {
   std::shared_ptr<const HostCalls> take_calls() {
     return std::make_shared<const HostCalls>(std::move(host_calls_));
   }
+
+  // The function has read elements of a host tensor.
+  void read(const Tensor& tensor);
 
   // The tracer of this thread, or NULL.
   static Tracer* current() { return current_; }
@@ -160,6 +164,7 @@ class Tracer {
   std::vector<Block> blocks_;
   bool has_control_ = false;
   Kind kind_;
+  std::vector<Tensor>& reads_;
   detail::ModeGuard modes_;
   Recorder recorder_;
   tn_call_layer layer_{};

@@ -1,6 +1,7 @@
 // tenon/graph.h with arguments that no caller should pass: each is an error, and nothing else happens.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tenon/creation.hpp"
@@ -77,6 +78,26 @@ TEST(GraphInC, StructsMayBeShorter) {
   EXPECT_EQ(given.info.inputs, 1u);
   EXPECT_EQ(given.info.results, 77u);
   EXPECT_EQ(given.info.struct_size, 8u);
+}
+
+TEST(GraphInC, ReadsComeFromTensorsOutside) {
+  const Tensor weight = ones({2}), other = ones({2});
+  tn_trace_read(weight.get());  // there is no trace
+  tn_trace* trace = nullptr;
+  ASSERT_EQ(take(tn_trace_begin(&trace)), "ok");
+  EXPECT_EQ(tn_trace_reads(trace, nullptr, 0), 0u);
+  const Tensor sum = (weight * 2).sum() + other;
+  tn_trace_read(sum.get());
+  tn_trace_read(weight.narrow(0, 1, 1).get());
+  tn_tensor* found[3] = {};
+  EXPECT_EQ(tn_trace_reads(trace, found, 3), 2u);
+  std::vector<const void*> memory;
+  for (tn_tensor* one : {found[0], found[1]})
+    memory.push_back(tn_tensor_data(Tensor::adopt(one).get()));
+  EXPECT_EQ(std::ranges::count(memory, tn_tensor_data(weight.get())), 1);
+  EXPECT_EQ(std::ranges::count(memory, tn_tensor_data(other.get())), 1);
+  EXPECT_EQ(tn_trace_reads(nullptr, nullptr, 0), 0u);
+  tn_trace_drop(trace);
 }
 
 TEST(GraphInC, ReferencesAreCounted) {

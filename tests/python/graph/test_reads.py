@@ -467,3 +467,48 @@ def test_weights_that_a_hook_writes(norm):
             assert trained(made(), tenon.compile) == trained(made(), lambda step: step)
         plain = tenon.torch.nn.utils.remove_weight_norm(net[0])
         assert not plain._forward_hooks and not plain._forward_pre_hooks
+
+
+class Numbers(nn.Module):
+    """Branches on elements of what it holds, and computes with them as numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(tenon.tensor(2.0))
+        for name, value in ('flag', tenon.tensor(0)), ('count', tenon.zeros(())), ('table', tenon.ones(4)):
+            self.register_buffer(name, value)
+
+    def forward(self, x):
+        if self.flag.item() == 0:
+            x = x + 1
+        if self.count > 3:
+            x = x * 10
+        x = x * self.scale.item() + float((self.table * 2).sum()) + self.table.tolist()[1]
+        return x * int(self.table.detach().numpy()[2]) if bool((self.table > 5).any()) else x
+
+
+@pytest.mark.parametrize('dynamic', [False, True])
+def test_elements_that_it_reads(dynamic):
+    net = Numbers()
+    fast, changes = tenon.compile(net, dynamic=dynamic), [
+        lambda: net.scale.add_(1), lambda: net.flag.fill_(1), lambda: net.count.add_(2), lambda: net.count.add_(2), lambda: net.table[1].mul_(3),
+        lambda: net.load_state_dict({name: value * 2 for name, value in net.state_dict().items()}), lambda: net.table.fill_(6.0)]
+    with tenon.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter('error')
+        for change in [lambda: None, *changes]:
+            change()
+            for rows in (3, 4, 5, 3):
+                x = tenon.ones(rows, 2)
+                assert elements(fast(x)) == elements(net(x))
+    assert fast._programs and not fast._refused
+
+
+def test_elements_that_are_others_in_each_call():
+    net = Numbers()
+    fast = tenon.compile(net)
+    with tenon.no_grad(), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter('always')
+        for _ in range(20):
+            net.scale.add_(1)
+            assert elements(fast(X)) == elements(net(X))
+    assert ['elements of tensors that it reads' in str(one.message) for one in said] == [True]

@@ -111,6 +111,12 @@ TN_API tn_status* tn_trace_source(tn_trace* trace,
                                   void (*where)(void* ctx, tn_write_fn write, void* to), void* ctx);
 /* Whether this thread is recording a trace. */
 TN_API uint32_t tn_trace_active(void);
+/* Says that the function which this thread records, if any, has read elements of a host tensor: what is recorded may depend on them.
+   [thread-safe] */
+TN_API void tn_trace_read(const tn_tensor* tensor);
+/* How many tensors from outside were read so, or computed into what was, each memory once; out[0 .. room) gets the first of them, which the
+   caller owns. Call it before tn_trace_end. [tracing] */
+TN_API uint32_t tn_trace_reads(const tn_trace* trace, tn_tensor** out, uint32_t room);
 /* meta:0, a device whose tensors have shapes, dtypes and strides, and no elements: ops infer their results and compute nothing. It is not
    listed. *out is borrowed. Errors: whatever stops its plugin from loading, which is that of trace:0. [thread-safe] */
 TN_API tn_status* tn_trace_meta_device(tn_device** out);
