@@ -9,17 +9,19 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// Activation names of FusedConv and FusedGemm; `given` are the activation's parameters, if any.
-Tensor activated(const Call& call, const Tensor& x, const std::vector<double>& given) {
+// Activation names of FusedConv and FusedGemm; `parameter` gives an activation's first or second parameter, or its default.
+template <class Parameter>
+Tensor activated(const Call& call, const Tensor& x, Parameter&& parameter) {
   const std::string name = call.s("activation", "");
-  const auto parameter = [&](size_t i, double otherwise) {
-    return i < given.size() ? given[i] : otherwise;
-  };
   if (name.empty()) return x;
   if (name == "Relu") return relu(x);
   if (name == "Tanh") return tanh(x);
   if (name == "Sigmoid") return sigmoid(x);
+  if (name == "Softplus") return softplus(x);
+  if (name == "Softsign") return x / (x.abs() + 1);
+  if (name == "Elu") return elu(x, parameter(0, 1.0));
   if (name == "LeakyRelu") return leaky_relu(x, parameter(0, 0.01));
+  if (name == "ThresholdedRelu") return where(greater(x, parameter(0, 1.0)), x, zeros_like(x));
   if (name == "Clip") return clamp(x, parameter(0, -INFINITY), parameter(1, INFINITY));
   if (name == "HardSigmoid") return clamp(x * parameter(0, 0.2) + parameter(1, 0.5), 0.0, 1.0);
   call.unsupported("activation " + name);
@@ -27,14 +29,16 @@ Tensor activated(const Call& call, const Tensor& x, const std::vector<double>& g
 
 Tensor fused_conv(const Call& call) {
   const Tensor y = convolution_of(call, call.x(0), call.x(1), call.maybe(2));
-  return activated(call, call.has(3) ? y + call.x(3) : y, call.floats("activation_params"));
+  const std::vector<double> given = call.floats("activation_params");
+  return activated(call, call.has(3) ? y + call.x(3) : y, [&](size_t i, double otherwise) {
+    return i < given.size() ? given[i] : otherwise;
+  });
 }
 
 Tensor fused_gemm(const Call& call) {
-  std::vector<double> given;
-  for (const char* name : {"activation_alpha", "activation_beta"})
-    if (call.find(name) != nullptr) given.push_back(call.f(name, 0));
-  return activated(call, gemm_of(call), given);
+  return activated(call, gemm_of(call), [&](size_t i, double otherwise) {
+    return call.f(i == 0 ? "activation_alpha" : "activation_beta", static_cast<float>(otherwise));
+  });
 }
 
 Tensor fused_matmul(const Call& call) {

@@ -15,7 +15,10 @@ Tensor sampled(const Call& call) {
   const char* ours = mode == "linear" || mode == "bilinear" ? "bilinear"
                      : mode == "cubic" || mode == "bicubic" ? "bicubic"
                                                             : "nearest";
-  return grid_sample(call.x(0), call.x(1), ours, padding, call.flag("align_corners"));
+  const Tensor x = call.x(0), grid = call.x(1);
+  const DType wider = size_of(grid.dtype()) > size_of(x.dtype()) ? grid.dtype() : x.dtype();
+  return grid_sample(x.to(wider), grid.to(wider), ours, padding, call.flag("align_corners"))
+      .to(x.dtype());
 }
 
 // Points (N, spatial…, coordinates) of an affine map of the cube from -1 to 1. The first coordinate is x.

@@ -60,6 +60,9 @@ FUSED = {
     'fused_matmul': ('FusedMatMul', [f(2, 4, 3), f(2, 5, 4)], {'alpha': 0.5, 'transA': 1, 'transB': 1}),
     'fused_matmul_batches': ('FusedMatMul', [f(3, 2, 4), f(2, 4, 5)], {'transBatchA': 1}),
     'fused_gemm': ('FusedGemm', [f(3, 4), f(4, 5), f(5)], {'activation': 'LeakyRelu', 'activation_alpha': 0.2, 'alpha': 2.0}),
+    **{f'fused_gemm_{name}': ('FusedGemm', [f(3, 4), f(4, 5), f(5)], {'activation': name, **more}) for name, more in {
+        'Softplus': {}, 'Softsign': {}, 'Elu': {'activation_alpha': 0.7}, 'ThresholdedRelu': {'activation_alpha': 0.3},
+        'HardSigmoid': {'activation_alpha': 0.3, 'activation_beta': 0.4}}.items()},
     'fused_conv': ('FusedConv', [f(1, 3, 8, 8), f(4, 3, 3, 3), f(4)], {'activation': 'Clip', 'activation_params': [-0.5, 1.5], 'pads': [1, 1, 1, 1]}),
     'fused_conv_sum': ('FusedConv', [f(1, 3, 8, 8), f(4, 3, 3, 3), f(4), f(1, 4, 6, 6)], {'activation': 'Relu'}),
 }

@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tenon
+import tenon.torch
 
 
 def model_of(nodes, inputs, outputs, initializers=(), functions=(), opset=21, **more):
@@ -83,6 +84,19 @@ def test_shapes_computed_by_the_model_fold(tmp_path):
     program = tenon.graph.trace(tenon.onnx.load(tmp_path / 'm.onnx'), tenon.zeros(5, 2, 3))
     assert program.results[0][2] == (5, 6)
     assert not any(word in str(program) for word in ('gather', 'concat', 'index'))
+
+
+@pytest.mark.parametrize(('image', 'grid'), [('f2', 'f4'), ('f4', 'f2')])
+def test_an_image_and_its_grid_may_have_two_dtypes(tmp_path, image, grid):
+    rng = np.random.default_rng(0)
+    x, at = rng.normal(size=(1, 2, 5, 6)).astype(image), rng.uniform(-1, 1, (1, 3, 4, 2)).astype(grid)
+    kinds = [(name, helper.np_dtype_to_tensor_dtype(one.dtype), one.shape) for name, one in (('x', x), ('at', at))]
+    model = model_of([helper.make_node('GridSample', ['x', 'at'], ['y'])], kinds, [('y', kinds[0][1], None)])
+    onnx.save(model, tmp_path / 'sampled.onnx')
+    found = tenon.onnx.load(tmp_path / 'sampled.onnx')(tenon.tensor(x), tenon.tensor(at))
+    wanted = tenon.torch.nn.functional.grid_sample(tenon.tensor(x.astype('f4')), tenon.tensor(at.astype('f4')), align_corners=False)
+    assert found.dtype == tenon.tensor(x).dtype
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=2e-3, atol=2e-3)
 
 
 def test_weights_in_a_file_beside_it(tmp_path):
