@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tenon/kernel_call.hpp"
+#include "call.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon {
@@ -32,15 +32,15 @@ struct AttentionCall {
   template <class Names>
   static AttentionCall read(const tn_call& call) {
     AttentionCall a;
-    a.q = call.args[Names::q].as.view;
-    a.k = call.args[Names::k].as.view;
-    a.v = call.args[Names::v].as.view;
-    a.causal = call.args[Names::causal].as.i != 0;
+    a.q = &input(call, Names::q);
+    a.k = &input(call, Names::k);
+    a.v = &input(call, Names::v);
+    a.causal = int_arg(call, Names::causal) != 0;
     const double width = std::max<double>(1, static_cast<double>(a.width()));
     a.scale = call.args[Names::scale].tag == TN_VALUE_NONE ? 1 / std::sqrt(width)
-                                                           : sdk::Call(call).real(Names::scale);
-    if (call.args[Names::mask].tag != TN_VALUE_VIEW) return a;
-    a.mask = call.args[Names::mask].as.view;
+                                                           : real_arg(call, Names::scale);
+    a.mask = input_or_null(call, Names::mask);
+    if (a.mask == nullptr) return a;
     for (uint32_t d = 0; d < a.mask->ndim; ++d)
       if (a.mask->shape[d] != 1) a.mask_strides[4 - a.mask->ndim + d] = a.mask->strides[d];
     return a;

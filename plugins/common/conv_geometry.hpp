@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "tenon/plugin.h"
+#include "call.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon {
@@ -39,12 +39,12 @@ struct ConvGeometry {
                 arg::conv_backward_weight::x == arg::conv::weight);
 
   ConvGeometry(const tn_call& call, ConvPass pass) {
-    const tn_view &first = *call.args[arg::conv::x].as.view,
-                  &second = *call.args[arg::conv::weight].as.view, &result = *call.outs[0];
+    const tn_view &first = input(call, arg::conv::x), &second = input(call, arg::conv::weight),
+                  &result = output(call);
     const tn_view& x = pass == kForward ? first : pass == kInput ? result : second;
     const tn_view& weight = pass == kWeight ? result : second;
     const tn_view& y = pass == kForward ? result : first;
-    groups = call.args[arg::conv::groups].as.i;
+    groups = int_arg(call, arg::conv::groups);
     batch = x.shape[0];
     channels = weight.shape[1];
     filters = weight.shape[0] / groups;

@@ -2,7 +2,7 @@
 #ifndef TENON_PLUGINS_COMMON_NORM_CALL_HPP
 #define TENON_PLUGINS_COMMON_NORM_CALL_HPP
 
-#include "tenon/kernel_call.hpp"
+#include "call.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon {
@@ -29,9 +29,7 @@ struct RowNorm {
   double eps = 0;
 
   RowNorm(const tn_call& call, uint32_t op) {
-    const auto input = [&](uint32_t i) {
-      return call.args[i].tag == TN_VALUE_VIEW ? call.args[i].as.view : nullptr;
-    };
+    const auto input = [&](uint32_t i) { return input_or_null(call, i); };
     const bool both = is_centred(op);
     if (op == kAddLayer) {
       using names = arg::add_layer_norm;
@@ -43,7 +41,7 @@ struct RowNorm {
       weight = input(names::weight);
       bias = input(names::bias);
       n = product(call.args[names::shape]);
-      eps = sdk::Call(call).real(names::eps);
+      eps = real_arg(call, names::eps);
     } else if (op == kAddLayerBackward) {
       using names = arg::add_layer_norm_backward;
       g = input(names::g);
@@ -52,7 +50,7 @@ struct RowNorm {
       mean = input(names::mean);
       rstd = input(names::rstd);
       weight = input(names::weight);
-      n = sdk::numel(*call.outs[names::result::gweight]);
+      n = numel(*call.outs[names::result::gweight]);
     } else if (is_backward(op)) {
       using layer = arg::layer_norm_backward;
       using root_mean = arg::rms_norm_backward;
@@ -61,7 +59,7 @@ struct RowNorm {
       if (both) mean = input(layer::mean);
       rstd = input(both ? layer::rstd : root_mean::rstd);
       weight = input(both ? layer::weight : root_mean::weight);
-      n = sdk::numel(*call.outs[layer::result::gweight]);
+      n = numel(*call.outs[layer::result::gweight]);
     } else {
       using layer = arg::layer_norm;
       using root_mean = arg::rms_norm;
@@ -71,9 +69,9 @@ struct RowNorm {
       weight = input(layer::weight);
       if (both) bias = input(layer::bias);
       n = product(call.args[layer::shape]);
-      eps = sdk::Call(call).real(both ? layer::eps : root_mean::eps);
+      eps = real_arg(call, both ? layer::eps : root_mean::eps);
     }
-    rows = sdk::numel(*rstd);
+    rows = numel(*rstd);
   }
 
  private:
@@ -105,14 +103,14 @@ struct ChannelNorm {
                 arg::batch_norm_backward::weight == arg::group_norm_backward::weight);
 
   ChannelNorm(const tn_call& call, uint32_t op)
-      : x(call.args[is_backward(op) ? arg::group_norm_backward::x : arg::group_norm::x].as.view),
+      : x(&input(call, is_backward(op) ? arg::group_norm_backward::x : arg::group_norm::x)),
         batch(op == kBatch || op == kBatchBackward) {
     n = x->shape[0];
     c = x->shape[1];
     for (uint32_t d = 2; d < x->ndim; ++d) s *= x->shape[d];
     if (batch) return;
-    groups = call.args[is_backward(op) ? arg::group_norm_backward::groups : arg::group_norm::groups]
-                 .as.i;
+    groups =
+        int_arg(call, is_backward(op) ? arg::group_norm_backward::groups : arg::group_norm::groups);
     width = c / groups;
   }
   int64_t statistics() const { return batch ? c : n * groups; }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tenon/plugin.h"
+#include "call.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon {
@@ -32,7 +32,7 @@ struct PoolGeometry {
         backward(op == kAvgPoolBackward || op == kAdaptiveAvgPoolBackward),
         adaptive(op >= kAdaptiveMaxPool) {
     // x and g are the first arguments.
-    const tn_view &first = *call.args[arg::max_pool::x].as.view, &result = *call.outs[0];
+    const tn_view &first = input(call, arg::max_pool::x), &result = output(call);
     const tn_view &x = backward ? result : first, &y = backward ? first : result;
     planes = x.shape[0] * x.shape[1];
     spatial(in, x.shape + 2, x.ndim - 2);
@@ -75,7 +75,7 @@ struct PoolGeometry {
     list(padding, Arg::padding);
     if constexpr (requires { Arg::dilation; }) list(dilation, Arg::dilation);
     if constexpr (requires { Arg::count_include_pad; })
-      include_pad = call.args[Arg::count_include_pad].as.i != 0;
+      include_pad = int_arg(call, Arg::count_include_pad) != 0;
   }
 };
 
