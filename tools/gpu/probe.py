@@ -59,11 +59,12 @@ def machine(options):
     mine = [row for row in devices if row['device'] == options.device]
     missing = [one for row in mine for one in row.get('libraries', []) if one['reason']]
     libraries = [f'{one["name"]} {one["version"]}'.strip() for row in mine for one in row.get('libraries', []) if not one['reason']]
+    why = [row['reason'] for row in devices if row['plugin'] == options.device.split(':')[0] and row['reason']]
     found = {'present': bool(mine), 'devices': devices, 'torch': torch_version(), 'missing': missing, 'cpus': os.cpu_count(),
              'driver': output_of('nvidia-smi', '--query-gpu=name,driver_version,memory.total,pcie.link.gen.current', '--format=csv,noheader')
              or output_of('rocm-smi', '--showproductname', '--showdriverversion'),
              'brief': '; '.join(filter(None, [', '.join(libraries), *(f'{one["name"]}: {one["reason"]}' for one in missing)]))
-             or f'{len(mine)} device'}
+             or (f'{len(mine)} device' if mine else '; '.join([f'no {options.device}', *why]))}
     answer(found, bool(mine) and not missing)
 
 

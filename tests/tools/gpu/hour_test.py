@@ -68,6 +68,7 @@ class Rehearsal(Case):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn('there is no gpusim:7 here', done.stdout)
         self.assertEqual(set(json.loads((self.folder / 'out/hour.json').read_text())['steps']), {'machine'})
+        self.assertIn('| no gpusim:7', (self.folder / 'out/report.md').read_text())
 
     def test_results_of_another_card_are_marked(self):
         one = {'stage': 'C', 'about': 'a', 'state': 'ok', 'seconds': 1}
