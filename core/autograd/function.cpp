@@ -37,6 +37,7 @@ struct FunctionNode final : Node {
   FunctionNode(uint32_t nres, uint32_t edge_count, Edge* edge_memory, uint8_t memory_class)
       : Node(nres, edge_count, edge_memory, memory_class) {}
   std::string_view name() const override { return title; }
+  const TensorMeta* operands() const override { return inputs; }
 
   void apply(Run& run, tn_tensor* const* grads, tn_tensor** results) override {
     std::shared_ptr<Callback> held;

@@ -122,7 +122,7 @@ void Run::accumulate(LeafNode& leaf, Ref gradient) {
     Ref there;
     {
       std::lock_guard guard(leaf.grad_lock);
-      if (leaf.abandoned) return;
+      if (leaf.leaf == nullptr) return;
       there = Ref(std::exchange(leaf.grad, nullptr));
       if (!there && owned) {
         leaf.grad = sum.take();

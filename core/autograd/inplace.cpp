@@ -160,6 +160,14 @@ void check_target(const Frame& frame, const tn_tensor& target, bool recorded) {
                "tensor it shows would miss it");
 }
 
+// What was overwritten gets a gradient of zeros; the tensor stays in the graph.
+void tie_overwritten(tn_tensor& out) {
+  static const tn_op& op = builtin("floor");  // any op with such a gradient
+  tn_tensor* const outs[] = {&out};
+  const tn_value before = tensor_value(&out);
+  put_on_tape(op, &before, outs, 1, nullptr);
+}
+
 }  // namespace
 
 InPlace::InPlace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts)
@@ -193,7 +201,7 @@ void InPlace::record() {
                                              originals_.size() != 0 ? originals_.data() : nullptr);
   for (uint32_t k = 0; k < nouts_; ++k) {
     tn_tensor& out = *outs_[k];
-    if (!tied && out.grad_fn != nullptr) forget_history(out);
+    if (!tied && out.grad_fn != nullptr) tie_overwritten(out);
     if (out.flags & kIsView) rebase(out);
   }
 }

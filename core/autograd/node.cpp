@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "autograd/engine.hpp"
 #include "dispatch/record.hpp"
 
 namespace tenon::core {
@@ -133,16 +134,23 @@ int64_t* trailing_shape(LeafNode* node) { return reinterpret_cast<int64_t*>(node
 
 }  // namespace
 
-LeafNode::LeafNode(const tn_tensor& leaf, uint8_t memory_class)
-    : Node(1, 0, nullptr, memory_class) {
+LeafNode::LeafNode(tn_tensor& of, uint8_t memory_class)
+    : Node(1, 0, nullptr, memory_class), leaf(&of), meta(meta_of_tensor(of)) {
   is_leaf = true;
-  int64_t* shape = trailing_shape(this);
-  std::copy_n(leaf.shape(), leaf.ndim(), shape);
-  meta = {shape, leaf.device, static_cast<uint8_t>(leaf.ndim()), static_cast<uint8_t>(leaf.dtype()),
-          true};
+  meta.shape = trailing_shape(this);
+  std::copy_n(of.shape(), of.ndim(), trailing_shape(this));
 }
 
 LeafNode::~LeafNode() { tenon::core::release(grad); }
+
+Ref LeafNode::living() {
+  std::lock_guard guard(grad_lock);
+  if (leaf == nullptr) return Ref();
+  // Without references it is about to be abandoned.
+  uint32_t refs = leaf->refs.load(std::memory_order_relaxed);
+  while (refs != 0 && !leaf->refs.compare_exchange_weak(refs, refs + 1)) continue;
+  return refs != 0 ? Ref(leaf) : Ref();
+}
 
 Ref LeafNode::get_grad() {
   std::lock_guard guard(grad_lock);
@@ -158,7 +166,7 @@ void LeafNode::set_grad(Ref fresh) {
 void LeafNode::abandon() noexcept {
   Ref old;
   std::lock_guard guard(grad_lock);
-  abandoned = true;
+  leaf = nullptr;
   old = Ref(std::exchange(grad, nullptr));
 }
 

@@ -73,6 +73,8 @@ struct Node {
   virtual ~Node();  // frees what is saved and the hooks; bury() lets go of the edges
 
   virtual std::string_view name() const = 0;
+  // What each edge leads to, of a node that has edges.
+  virtual const TensorMeta* operands() const = 0;
   // Fills results[e] for edge e with a new reference, or leaves it NULL. grads[k] is NULL where
   // none arrived. Throws Error.
   virtual void apply(Run& run, tn_tensor* const* grads, tn_tensor** results) = 0;
@@ -167,15 +169,17 @@ HookList& hooks_of(Node& node);
 // goes when the leaf does, so that a gradient with a history keeps nothing alive.
 struct LeafNode final : Node {
   SpinLock grad_lock;
-  bool abandoned = false;  // the leaf is gone
+  tn_tensor* leaf;  // null once it is gone
   tn_tensor* grad = nullptr;
   TensorMeta meta;
 
-  LeafNode(const tn_tensor& leaf, uint8_t memory_class);
+  LeafNode(tn_tensor& of, uint8_t memory_class);
   ~LeafNode() override;
   std::string_view name() const override { return "leaf"; }
+  const TensorMeta* operands() const override { return nullptr; }
   void apply(Run&, tn_tensor* const*, tn_tensor**) override {
-  }  // Run::accumulate takes the gradient over instead
+  }              // Run::accumulate takes the gradient over instead
+  Ref living();  // the leaf, null if it is gone
   Ref get_grad();
   void set_grad(Ref grad);
   void abandon() noexcept;

@@ -35,6 +35,7 @@ struct OpNode final : Node {
       : Node(nres, edge_count, edge_memory, memory_class), op(forward) {}
   ~OpNode() override;
   std::string_view name() const override { return op.name(); }
+  const TensorMeta* operands() const override { return inputs; }
   void apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) override;
 };
 

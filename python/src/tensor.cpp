@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "batch.hpp"
 #include "callback.hpp"
 #include "op.hpp"
 #include "overriding.hpp"
+#include "tenon/history.h"
 
 namespace tenon::python {
 
@@ -226,6 +228,35 @@ PyObject* shares_memory(PyObject* self, PyObject* other) {
                         Py_TYPE(other)->tp_name);
   return PyBool_FromLong(tn_tensor_shares_storage(handle_of(self), handle_of(other)));
 }
+// The step that made the tensor, as (id, which of its results it is).
+PyObject* get_step(PyObject* self, PyObject*) {
+  tn_step step{};
+  step.struct_size = sizeof step;
+  if (tn_status* status = tn_tensor_step(handle_of(self), &step, nullptr, 0))
+    return raise_status(status);
+  return Py_BuildValue("KI", static_cast<unsigned long long>(step.id), step.result);
+}
+// Tensors that stand in the history for this one and for the operands of its step, None where no gradient flows.
+PyObject* get_places(PyObject* self, PyObject*) {
+  tn_step step{};
+  step.struct_size = sizeof step;
+  if (tn_status* status = tn_tensor_step(handle_of(self), &step, nullptr, 0))
+    return raise_status(status);
+  std::vector<tn_tensor*> places(1 + step.operands);
+  if (tn_status* status = tn_tensor_step(handle_of(self), &step, places.data(), 1 + step.operands))
+    return raise_status(status);
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(places.size()));
+  for (size_t i = 0; i < places.size(); ++i) {
+    PyObject* place = tuple == nullptr ? nullptr : wrap(places[i]);
+    if (place != nullptr)
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), place);
+    else if (tuple == nullptr)
+      tn_tensor_release(places[i]);
+    else
+      Py_CLEAR(tuple);
+  }
+  return tuple;
+}
 // From here on this object stands for the tensor of `other`, which gets what this one stood for, with its hooks.
 PyObject* tensor_become(PyObject* self, PyObject* other) {
   if (!is_tensor(other))
@@ -297,6 +328,8 @@ PyMethodDef methods[] = {
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_set_requires_grad)),
      METH_FASTCALL, "requires_grad_(on=True)\n\nAsks for gradients, and returns the tensor."},
     {"_same_elements", same_elements, METH_O, nullptr},
+    {"_step", get_step, METH_NOARGS, nullptr},
+    {"_places", get_places, METH_NOARGS, nullptr},
     {"_become", tensor_become, METH_O, nullptr},
     {"_has_hooks", has_hooks, METH_NOARGS, nullptr},
     {"_add_hook", tensor_add_hook, METH_O, nullptr},

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from .. import _core
 from .._core import Tensor
 from .._errors import InvalidArgumentError
-from ._backward_names import name_of, node
+from ._backward_names import node
 from ._common import defaults
 
 __all__ = ['get_printoptions', 'printoptions', 'set_printoptions']
@@ -167,7 +167,7 @@ def _told(x):
 def history(x):
     """grad_fn=… for the result of an op, requires_grad=True for a leaf."""
     if x.grad_fn is not None:
-        yield f'grad_fn=<{name_of(x, x.grad_fn)}>'
+        yield f'grad_fn=<{x.grad_fn.name()}>'
     elif x.requires_grad:
         yield 'requires_grad=True'
 

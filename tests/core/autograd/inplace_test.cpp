@@ -31,12 +31,19 @@ TEST(InPlace, APlainTensorGetsAHistory) {
   EXPECT_EQ(grad_of(x), (Values{2, 4}));
 }
 
-TEST(InPlace, OverwritingForgets) {
+TEST(InPlace, OverwritingLeavesTheTensorInItsGraph) {
   Tensor x = leaf({1, 2});
   Tensor y = x * 2;
   y.zero_();
-  EXPECT_FALSE(y.requires_grad());
-  EXPECT_TRUE(y.is_leaf());
+  EXPECT_TRUE(y.requires_grad());
+  EXPECT_FALSE(y.is_leaf());
+  (y * x).sum().backward();
+  EXPECT_EQ(grad_of(x), (Values{0, 0}));
+  {
+    const NoGrad no_grad;
+    y.fill_(7);
+  }
+  EXPECT_TRUE(y.requires_grad()) << "what is not recorded changes no history";
   y = x * 2;
   y.copy_(x * x);
   y.sum().backward();
@@ -199,7 +206,8 @@ TEST(Views, PlainViewsOfAPlainBaseFollowIt) {
   column.sum().backward();
   EXPECT_EQ(grad_of(x), (Values{3, 3}));
   y.zero_();
-  EXPECT_FALSE(column.requires_grad());
+  EXPECT_TRUE(column.requires_grad());
+  EXPECT_EQ(values(gradient(column.sum(), x)), (Values{0, 0}));
 }
 
 TEST(Views, WritingConstantsToAViewCutsItsGradient) {

@@ -465,8 +465,11 @@ def test_anomaly():
     def nan():
         x = leaf(ours, 0.0)
         return (ours.sqrt(x) * 0).sum()
-    with pytest.raises(RuntimeError, match='sqrt'), ours.autograd.detect_anomaly():
-        nan().backward()
+    for scope in ours.autograd.detect_anomaly(), ours.autograd.detect_anomaly(True), ours.autograd.detect_anomaly(check_nan=True):
+        with pytest.raises(RuntimeError, match='sqrt'), scope:
+            nan().backward()
+    with pytest.raises(ValueError, match='check_nan must be True'):
+        ours.autograd.detect_anomaly(check_nan=False)
     nan().backward()
     ours.autograd.set_detect_anomaly(True)
     with pytest.raises(RuntimeError, match='sqrt'):

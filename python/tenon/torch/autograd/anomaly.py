@@ -14,8 +14,11 @@ def _check(check_nan):
 class detect_anomaly(anomaly_mode):
     """In this scope backward() checks each gradient for NaN; the error names the op of the forward pass and its line."""
 
-    def __init__(self, check_nan=True):
+    def __new__(cls, check_nan=True):
         _check(check_nan)
+        return super().__new__(cls)
+
+    def __init__(self, check_nan=True):
         super().__init__()
 
 

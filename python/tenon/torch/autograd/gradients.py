@@ -1,5 +1,5 @@
 """grad() and backward() with all of PyTorch's arguments."""
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import _core
 from ..._core import Tensor, ops
@@ -41,6 +41,20 @@ def zeros_like(x):
     return ops['full'](x.shape, 0, x.dtype, x.device)
 
 
+class GradientEdge(NamedTuple):
+    """A place in a history that a gradient goes to: result output_nr of a step. It stands for its tensor in grad()."""
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+def _tensors(given):
+    """Tensors, or what stands for them, with tensors in the place of edges."""
+    if isinstance(given, GradientEdge):
+        return given.ownership_token
+    return given if isinstance(given, Tensor) else [x.ownership_token if isinstance(x, GradientEdge) else x for x in given]
+
+
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
          is_grads_batched=False, materialize_grads=False) -> Any:
     """Gradients of the outputs with respect to the inputs, as a tuple, or a dict for inputs in a dict.
@@ -53,7 +67,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if materialize_grads and allow_unused is False:
         raise InvalidArgumentError('[grad] materialize_grads gives zeros where allow_unused=False wants an error: leave out one')
     names = list(inputs) if isinstance(inputs, dict) else None
-    outputs, inputs = as_tuple('grad', outputs), as_tuple('grad', inputs.values() if isinstance(inputs, dict) else inputs)
+    outputs, inputs = as_tuple('grad', _tensors(outputs)), as_tuple('grad', _tensors(inputs.values() if isinstance(inputs, dict) else inputs))
     allow = bool(allow_unused) or materialize_grads
     retain = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:

@@ -1,5 +1,5 @@
-"""torch.autograd.graph: tensors that ops save for their gradients may be kept elsewhere; Python cannot change anything else of the
-tape."""
+"""torch.autograd.graph: steps of histories, and where tensors are kept that ops save for their gradients. Python cannot change anything
+else of the tape."""
 import contextlib
 import functools
 import threading
@@ -7,10 +7,11 @@ import threading
 from ... import _core
 from ..._core import ops
 from ..._methods import HookHandle
-from .._backward_names import Node
+from .._backward_names import Node, step_of
 from .._common import absent
+from .gradients import GradientEdge
 
-__all__ = ['Node', 'disable_saved_tensors_hooks', 'register_multi_grad_hook', 'save_on_cpu', 'saved_tensors_hooks']
+__all__ = ['GradientEdge', 'Node', 'disable_saved_tensors_hooks', 'get_gradient_edge', 'register_multi_grad_hook', 'save_on_cpu', 'saved_tensors_hooks']
 
 _threads = threading.local()  # disabled: the text of the error
 
@@ -128,11 +129,16 @@ def register_multi_grad_hook(tensors, fn, *, mode='all'):
     return _Handles([x.register_hook(first) for x in tensors])
 
 
+def get_gradient_edge(tensor):
+    """Where the gradient of a tensor goes; autograd.grad() takes it in place of the tensor, which may be gone by then."""
+    if not tensor.requires_grad:
+        raise RuntimeError('[get_gradient_edge] the tensor requires no gradient')
+    return GradientEdge(step_of(tensor), tensor._step()[1], tensor._places()[0])
+
+
 _INSTEAD = {
     'allow_mutation_on_saved_tensors': 'clone() a tensor before it is changed',
     'node_creation_hook': 'register_hook() of a tensor',
-    'GradientEdge': 'give grad() tensors',
-    'get_gradient_edge': 'give grad() tensors',
     'increment_version': 'write to the tensor',
     'queue_callback': 'call the function after backward()',
     'region_activation_memory_budget': 'save less with torch.utils.checkpoint',

@@ -1,0 +1,140 @@
+"""Steps of histories: grad_fn.next_functions, leaves, gradient edges; and tensors that are overwritten in place."""
+import copy
+import gc
+import pathlib
+import sys
+import weakref
+
+import pytest
+
+import tenon.torch as ours
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from beside import same
+
+
+def steps(fn, depth=0):
+    """Lines of a walk, as tools that draw histories do it."""
+    label = fn.name() + (str(tuple(fn.variable.shape)) if hasattr(fn, 'variable') else '')
+    found = [f'{depth} {label} {[number for _, number in fn.next_functions]}']
+    for following, _ in fn.next_functions:
+        found += [f'{depth + 1} nothing'] if following is None else steps(following, depth + 1)
+    return found
+
+
+def elementwise(t):
+    w, x = t.ones(3, requires_grad=True), t.tensor([1.0, 2.0, 3.0])
+    return steps(((w * x).exp() + w.sin()).sum().grad_fn)
+
+
+def network(t):
+    net = t.nn.Sequential(t.nn.Tanh(), t.nn.ReLU())
+    x = t.ones(2, 3, requires_grad=True)
+    return steps((net(x).view(6) - x.reshape(6)).mean().grad_fn)
+
+
+def several_results(t):
+    x = t.arange(4.0).requires_grad_()
+    values, _ = x.topk(2)
+    return steps(values.grad_fn), len({values.grad_fn, values.grad_fn, (x * 2).grad_fn})
+
+
+def function(t):
+    class Both(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, number, b):
+            return a * number, b * number
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g * 2, None, h * 2
+    held = [t.ones(2, requires_grad=True)]
+    x, y = Both.apply(held[0], 2.0, t.ones(2))
+    return [number for _, number in (x + y).grad_fn.next_functions], x.grad_fn is y.grad_fn, x.grad_fn.next_functions[0][0].variable is held[0]
+
+
+def leaves(t):
+    layer = t.nn.Linear(1, 3)
+    layer.weight.data.fill_(1)
+    w = layer.weight.view_as(layer.weight).grad_fn.next_functions[0][0].variable
+    end = w.expand_as(w).grad_fn.next_functions[0][0]
+    seen = []
+    handle = end.register_hook(lambda *unused: seen.append(w.grad.clone()))
+    (w * 2).sum().backward()
+    handle.remove()
+    (w * 2).sum().backward()
+    return end.name(), end.variable is w is layer.weight, end.next_functions, seen, w.grad
+
+
+def before(t):
+    x = t.ones(2, requires_grad=True)
+    y = x * 3
+    y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
+    (y * 2).sum().backward()
+    return x.grad
+
+
+def edges(t):
+    x = t.ones(2, requires_grad=True)
+    h = x.exp()
+    edge, end = t.autograd.graph.get_gradient_edge(h), t.autograd.graph.get_gradient_edge(x)
+    y = (h * h).sum()
+    del h
+    return t.autograd.grad(y, [edge, x], retain_graph=True), t.autograd.grad(y, end), edge.output_nr, edge.node.name(), end.node.name()
+
+
+@pytest.mark.parametrize('run', [elementwise, network, several_results, function, leaves, before, edges])
+def test_walks(torch, run):
+    same(torch, run)
+
+
+WRITES = {
+    'zero_': lambda t, y, v: y.zero_(), 'fill_': lambda t, y, v: y.fill_(3.0), 'fill_ by a tensor': lambda t, y, v: y.fill_(t.tensor(2.0)),
+    'copy_': lambda t, y, v: y.copy_(t.ones(3)), 'copy_ with a history': lambda t, y, v: y.copy_(v),
+    'an item': lambda t, y, v: y.__setitem__(..., 5.0), 'a slice': lambda t, y, v: y.__setitem__(slice(2), 5.0),
+    'a view': lambda t, y, v: y[1:].zero_(), 'all of a view': lambda t, y, v: y.view(3).zero_(), 'twice': lambda t, y, v: y.zero_().add_(v).zero_(),
+    'ones': lambda t, y, v: y.zero_().add_(1).mul_(v), 'uniform_': lambda t, y, v: y.uniform_().mul_(0).add_(1),
+}
+
+
+@pytest.mark.parametrize('name', WRITES)
+def test_what_is_overwritten_stays_in_its_graph(torch, name):
+    def run(t):
+        x, v = t.tensor([1.0, 2.0, 3.0], requires_grad=True), t.tensor([3.0, 4.0, 5.0], requires_grad=True)
+        y = x * 2
+        WRITES[name](t, y, v)
+        told = y.detach().clone(), y.requires_grad, y.is_leaf
+        (y * v).sum().backward()
+        return told, None if name == 'copy_ with a history' else x.grad, v.grad
+    same(torch, run)
+
+
+def test_a_step_has_one_object_as_long_as_it_is_known():
+    x = ours.ones(2, requires_grad=True)
+    y = x * 2
+    first = y.grad_fn
+    assert y.grad_fn is first and first == 'mul' and first != (x * 2).grad_fn and hash(first) != hash((x * 2).grad_fn)
+    y.add_(1)
+    assert y.grad_fn is not first and y.grad_fn.next_functions == ((first, 0),)
+    del y
+    assert first.next_functions[0][0].variable._same_elements(x)
+    lost = weakref.ref(first)
+    del first
+    gc.collect()
+    assert lost() is None
+
+
+def test_leaves_that_are_gone_or_elsewhere():
+    end = (ours.ones(2, requires_grad=True) * 2).grad_fn.next_functions[0][0]
+    with pytest.raises(RuntimeError, match='its leaf is gone'):
+        end.variable
+    layer = ours.nn.Linear(2, 1, bias=False)
+    w = layer.weight
+    end = (w * 2).grad_fn.next_functions[0][0]
+    assert end.variable is w
+    layer.double()
+    w = layer.weight
+    assert (w * 2).grad_fn.next_functions[0][0].variable is w
+    assert copy.copy(end.metadata) == {}
+    with pytest.raises(AttributeError, match=r'grad_fn\._saved_self.*register_hook'):
+        end._saved_self
