@@ -261,7 +261,7 @@ def _running(name):
     def call(input, dim, *, dtype=None, out=None):
         dim = dim_of(dim, check(input).ndim)
         x = cast(input, dtype or (_core.int64 if rank(input.dtype) < 2 else None))
-        return into(out, op(x, dim) if x.ndim else ops['clone'](x))
+        return into(out, cast(op(x, dim) if x.ndim else ops['clone'](x), dtype))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'Running {"sums" if name == "cumsum" else "products"} along a dimension; integers give int64.'
     return short(call)
