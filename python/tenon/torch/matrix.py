@@ -5,7 +5,6 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, UnsupportedDtypeError
-from ..graph import at_any_size
 from ._backward_names import named
 from ._common import Tensor, arange, autocasting, cast, check, differentiated, dims_of, into, promoted, rank
 from ._shortcuts import short
@@ -245,6 +244,7 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     x1, x2 = promoted(x1, x2)
     many = max(x1.shape[-2], x2.shape[-2]) > 25  # as PyTorch chooses
     if _core._trace_active():
+        from ..graph import at_any_size
         many = at_any_size(many)
     if p == 2 and x1.shape[-1] and (compute_mode == 'use_mm_for_euclid_dist' or many and compute_mode == 'use_mm_for_euclid_dist_if_necessary'):
         return _distances_by_products(x1, x2)
