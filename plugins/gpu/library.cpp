@@ -36,7 +36,7 @@ void* load(const std::string& path, std::string& problem) {
 // Tries the names in one folder.
 void* load_from(const std::string& folder, const LibraryAbout& about, std::string& problem) {
   for (const std::string& file : about.files) {
-    const std::string path = folder + "/" + file;
+    const std::string path = (fs::path(folder) / file).string();
     std::error_code error;
     if (!fs::exists(path, error)) continue;
     if (void* const library = load(path, problem); library != nullptr) return library;
@@ -73,7 +73,7 @@ void* load_by_name(const LibraryAbout& about, int more) {
 std::string other_version(const LibraryAbout& about, const Places& places) {
   const std::string stem = about.files.front().substr(0, about.files.front().find(".so") + 3);
   for (const std::string& folder : places.folders)
-    for (const std::string& path : matches(folder + "/" + stem + ".*"))
+    for (const std::string& path : matches((fs::path(folder) / (stem + ".*")).string()))
       return "; there is " + path + ", another version";
   return "";
 }
