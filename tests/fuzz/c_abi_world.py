@@ -68,7 +68,7 @@ def is_pointer(kind):
 
 def is_count(name):
     """Of entries in memory that the caller names: more of them than there are is nobody's to notice."""
-    return name in ('bytes', 'count') or name == 'ndim' or (name.startswith('n') and name[1:] in ('args', 'outs', 'inputs', 'outputs'))
+    return name in ('bytes', 'capacity', 'count') or name == 'ndim' or (name.startswith('n') and name[1:] in ('args', 'outs', 'inputs', 'outputs'))
 
 
 class Text(ctypes.Structure):
@@ -200,13 +200,14 @@ class World:
 
     def special(self, function):
         """What the type of a parameter does not tell."""
-        leaf = self.tensor(True) if function in ('tn_backward', 'tn_gradient', 'tn_function_record') else None
+        leaf = self.tensor(True) if function in ('tn_backward', 'tn_gradient', 'tn_function_record', 'tn_tensor_step') else None
         hooked = self.tensor(True) if function.endswith('_hook') else None
         return {
             'tn_backward': lambda: {'outputs': self.pointers(self.negated(leaf)), 'grads': self.pointers(self.tensor())},
             'tn_gradient': lambda: {'outputs': self.pointers(self.negated(leaf)), 'grads': self.pointers(self.tensor()),
                                     'inputs': self.pointers(leaf)},
             'tn_function_record': lambda: {'inputs': self.pointers(leaf), 'outputs': self.pointers(self.tensor())},
+            'tn_tensor_step': lambda: {'tensor': leaf},
             'tn_tensor_add_hook': lambda: {'tensor': hooked},
             'tn_tensor_remove_hook': lambda: {'tensor': hooked, 'id': self.add_hook(hooked)},
             'tn_dtype_find': lambda: {'name': self.text(b'float32')},

@@ -5,6 +5,7 @@
 #include "tenon/autograd.h"
 #include "tenon/capture.h"
 #include "tenon/device.h"
+#include "tenon/history.h"
 #include "tenon/op.h"
 #include "tenon/plugins.h"
 #include "tenon/random.h"
