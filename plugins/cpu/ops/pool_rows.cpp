@@ -20,6 +20,10 @@ struct Plane {
   int64_t kernel, stride, shift;  // window o begins at o·stride - shift
   const float* x = nullptr;
   int64_t room = 0;  // elements that are readable from x on
+
+  Plane of(const float* elements, int64_t readable) const {
+    return {pool, kernel, stride, shift, elements, readable};
+  }
 };
 // What one row of outputs reads of it.
 struct OutputRow {
@@ -194,53 +198,50 @@ std::optional<Plane> even_plane(const Pooling& pool) {
   return Plane{pool, kernel, stride, shift};
 }
 
-// visit(plane with its elements, number of the plane)
+// visit(plane without elements, its number)
 template <class Visit>
-bool each_even_plane(const Pooling& pool, const float* x, Visit visit) {
+bool each_even_plane(const Pooling& pool, Visit visit) {
   const std::optional<Plane> even = even_plane(pool);
   if (!even) return false;
-  const int64_t in = pool.in_plane();
-  for_planes(pool, in + pool.out_plane(), [&](int64_t number) {
-    Plane plane = *even;
-    plane.x = x + number * in;
-    plane.room = (pool.planes - number) * in;
-    visit(plane, number);
-  });
+  for_planes(pool, pool.in_plane() + pool.out_plane(),
+             [&](int64_t number) { visit(*even, number); });
   return true;
+}
+
+// The plane of that number, where all planes lie.
+Plane plane_in(const Plane& even, const float* x, int64_t number) {
+  const int64_t in = even.pool.in_plane();
+  return even.of(x + number * in, (even.pool.planes - number) * in);
 }
 }  // namespace
 
 bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices) {
   const int64_t out = pool.out_plane();
-  return each_even_plane(pool, x, [&](const Plane& plane, int64_t number) {
-    HWY_DYNAMIC_DISPATCH(max_rows)(plane, values + number * out, indices + number * out);
+  return each_even_plane(pool, [&](const Plane& even, int64_t number) {
+    HWY_DYNAMIC_DISPATCH(max_rows)
+    (plane_in(even, x, number), values + number * out, indices + number * out);
   });
 }
 
 bool avg_pool_rows(const Pooling& pool, const float* x, float* values) {
   const int64_t out = pool.out_plane();
-  return each_even_plane(pool, x, [&](const Plane& plane, int64_t number) {
-    HWY_DYNAMIC_DISPATCH(average_rows)(plane, values + number * out);
+  return each_even_plane(pool, [&](const Plane& even, int64_t number) {
+    HWY_DYNAMIC_DISPATCH(average_rows)(plane_in(even, x, number), values + number * out);
   });
 }
 
 // Bytes as f32, which holds them all.
 template <class T>
 bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices) {
-  const std::optional<Plane> even = even_plane(pool);
-  if (!even) return false;
   const int64_t in = pool.in_plane(), out = pool.out_plane();
-  for_planes(pool, in + out, [&](int64_t number) {
+  return each_even_plane(pool, [&](const Plane& even, int64_t number) {
     const std::vector<float> wide(x + number * in, x + (number + 1) * in);
     std::vector<float> best(static_cast<size_t>(out));
-    Plane plane = *even;
-    plane.x = wide.data();
-    plane.room = in;
-    HWY_DYNAMIC_DISPATCH(max_rows)(plane, best.data(), indices + number * out);
+    HWY_DYNAMIC_DISPATCH(max_rows)
+    (even.of(wide.data(), in), best.data(), indices + number * out);
     for (size_t o = 0; o < best.size(); ++o)
       values[number * out + static_cast<int64_t>(o)] = static_cast<T>(best[o]);
   });
-  return true;
 }
 template bool max_pool_rows(const Pooling&, const uint8_t*, uint8_t*, int64_t*);
 template bool max_pool_rows(const Pooling&, const int8_t*, int8_t*, int64_t*);
