@@ -186,7 +186,7 @@ bool sleeps(int thread) {
 
 TEST(Threads, AWorkerDoesNotWakeBehindItsOwner) {
   ASSERT_EQ(sched_getaffinity(0, sizeof g_seat.all, &g_seat.all), 0);
-  if (CPU_COUNT(&g_seat.all) < 2) GTEST_SKIP() << "one core";
+  const bool has_others = CPU_COUNT(&g_seat.all) > 1;
   const auto pool = std::make_unique<Pool>(sit_on_the_owners_core);
   std::thread owner([&] {
     g_seat.owner = sched_getcpu();
@@ -197,7 +197,7 @@ TEST(Threads, AWorkerDoesNotWakeBehindItsOwner) {
         while (there < 2) std::this_thread::yield();
       });
       if (round > 0) {
-        EXPECT_NE(g_seat.core, g_seat.owner);
+        EXPECT_EQ(g_seat.core != g_seat.owner, has_others);
         EXPECT_TRUE(g_seat.free);
       }
       while (!sleeps(g_seat.thread)) std::this_thread::yield();
