@@ -56,23 +56,15 @@ void Derived::add(const HostCalls& calls, const Tensor& constant) {
   if (outside && !copied) return;
   const auto makers =
       calls.makers(memory_of(from.get()), copied ? copy->after : calls.all().size());
-  std::vector<Tensor> sources;
+  std::vector<Tensor> sources = calls.outside(makers);
   if (outside) sources.push_back(from);
-  for (const size_t i : makers)
-    for (const Tensor& one : calls.all()[i].args->tensors())
-      if (!calls.made(memory_of(one.get()))) sources.push_back(one);
   if (sources.empty()) return;
   constants_.push_back(constant);
   if (copied) copies_.push_back(*copy);
   for (const size_t i : makers)
     if (std::ranges::find(steps_, i, &Step::at) == steps_.end())
       steps_.push_back({i, calls.all()[i]});
-  for (const Tensor& source : sources) {
-    const auto same = [&](const Tensor& one) {
-      return memory_of(one.get()) == memory_of(source.get());
-    };
-    if (std::ranges::none_of(sources_, same)) sources_.push_back(source);
-  }
+  for (const Tensor& source : sources) add_once(sources_, source);
 }
 
 bool Derived::holds(const void* memory) const {

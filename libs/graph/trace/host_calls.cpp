@@ -98,14 +98,18 @@ std::vector<size_t> HostCalls::makers(const void* memory, size_t before) const {
   return found;
 }
 
-std::vector<Tensor> HostCalls::sources(const Tensor& tensor) const {
-  const void* memory = memory_of(tensor.get());
-  if (!made(memory)) return {tensor};
+std::vector<Tensor> HostCalls::outside(std::span<const size_t> calls) const {
   std::vector<Tensor> found;
-  for (const size_t i : makers(memory, calls_.size()))
+  for (const size_t i : calls)
     for (const Tensor& one : calls_[i].args->tensors())
       if (!made(memory_of(one.get()))) found.push_back(one);
   return found;
+}
+
+std::vector<Tensor> HostCalls::sources(const Tensor& tensor) const {
+  const void* memory = memory_of(tensor.get());
+  if (!made(memory)) return {tensor};
+  return outside(makers(memory, calls_.size()));
 }
 
 void HostCalls::traced(size_t i, std::span<const Tensor> results) {

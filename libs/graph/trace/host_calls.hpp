@@ -2,10 +2,13 @@
 // them that matter are called again on trace:0, in the same order.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "trace/held_arguments.hpp"
 
@@ -13,6 +16,14 @@ namespace tenon::graph {
 
 // What identifies a tensor's memory as long as the tensor lives.
 inline const void* memory_of(const tn_tensor* tensor) { return tn_tensor_view(tensor)->buffer; }
+
+// Adds a tensor to those of other memory.
+inline void add_once(std::vector<Tensor>& tensors, const Tensor& one) {
+  const auto same = [&](const Tensor& other) {
+    return memory_of(other.get()) == memory_of(one.get());
+  };
+  if (std::ranges::none_of(tensors, same)) tensors.push_back(one);
+}
 
 class HostCalls {
  public:
@@ -47,7 +58,9 @@ class HostCalls {
   std::vector<size_t> pending(const void* memory) const;
   // Those of the first `before` calls that gave the memory its elements, in order.
   std::vector<size_t> makers(const void* memory, size_t before) const;
-  // The tensors from outside that its elements come from; itself, if no call made it.
+  // The tensors from outside that these calls took.
+  std::vector<Tensor> outside(std::span<const size_t> calls) const;
+  // Those that its elements come from; itself, if no call made it.
   std::vector<Tensor> sources(const Tensor& tensor) const;
   void copied(Tensor from, Tensor to) {
     copies_.push_back({calls_.size(), std::move(from), std::move(to)});

@@ -97,12 +97,7 @@ void Tracer::name(const Tensor& tensor, std::string name) {
 }
 
 void Tracer::read(const Tensor& tensor) {
-  for (const Tensor& source : host_calls_.sources(tensor)) {
-    const auto same = [&](const Tensor& one) {
-      return memory_of(one.get()) == memory_of(source.get());
-    };
-    if (std::ranges::none_of(reads_, same)) reads_.push_back(source);
-  }
+  for (const Tensor& source : host_calls_.sources(tensor)) add_once(reads_, source);
 }
 
 void Tracer::number(std::string name, double value, bool counts) {
