@@ -81,7 +81,7 @@ def peer_environment(peers):
 def build_libtorch(peers, out, environment):
     """Compiles peers/libtorch_*.cpp against the wheel, once."""
     sources = sorted(HERE.glob("peers/libtorch_*.cpp"))
-    if out.exists() and out.stat().st_mtime > max(source.stat().st_mtime for source in sources):
+    if out.exists() and out.stat().st_mtime > max(source.stat().st_mtime for source in (*sources, HERE / "models.hpp")):
         return
     print("compiling the LibTorch peer (three minutes)", file=sys.stderr)
     script = "import torch, pathlib; print(pathlib.Path(torch.__file__).parent); print(int(torch.compiled_with_cxx11_abi()))"

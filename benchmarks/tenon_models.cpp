@@ -1,6 +1,5 @@
 // Whole networks in C++, for the comparison with LibTorch: peers/libtorch_models.cpp has the same, under the same names.
-#include <benchmark/benchmark.h>
-
+#include "models.hpp"
 #include "tenon/nn.hpp"
 #include "tenon/optim.hpp"
 #include "tenon/tenon.hpp"
@@ -101,13 +100,6 @@ struct Tagger : nn::Module {
   nn::Linear last = add("last", nn::Linear(256, 96));
 };
 
-// The first calls make what later ones reuse: the machine's code for a shape, memory, an optimizer's state.
-template <class Step>
-void repeat(benchmark::State& state, Step step) {
-  for (int i = 0; i < 3; ++i) step();
-  for (auto _ : state) step();
-}
-
 // Forward, cross-entropy, backward, SGD with momentum.
 template <class Net>
 void train(benchmark::State& state, Net net, const Tensor& x, const Tensor& target) {
@@ -127,31 +119,24 @@ void infer(benchmark::State& state, Net net, const Tensor& x) {
   repeat(state, [&] { benchmark::DoNotOptimize(net(x)); });
 }
 
-void resnet18_step(benchmark::State& state) {
+}  // namespace
+
+static void resnet18_step(benchmark::State& state) {
   train(state, resnet18(), normal({8, 3, 64, 64}), randint({8}, 0, 1000));
 }
-void resnet18_forward(benchmark::State& state) {
+static void resnet18_forward(benchmark::State& state) {
   const int64_t batch = state.range(0), size = state.range(1);
   infer(state, resnet18(), normal({batch, 3, size, size}));
 }
-void char_gpt_step(benchmark::State& state) {
+static void char_gpt_step(benchmark::State& state) {
   train(state, CharGPT(96, 64, 128, 4, 4), randint({8, 64}, 0, 96), randint({8 * 64}, 0, 96));
 }
-void char_gpt_forward(benchmark::State& state) {
+static void char_gpt_forward(benchmark::State& state) {
   infer(state, CharGPT(96, 64, 128, 4, 4), randint({8, 64}, 0, 96));
 }
-void lstm_step(benchmark::State& state) {
+static void lstm_step(benchmark::State& state) {
   train(state, Tagger(), randint({16, 64}, 0, 96), randint({16 * 64}, 0, 96));
 }
-void lstm_forward(benchmark::State& state) {
+static void lstm_forward(benchmark::State& state) {
   infer(state, Tagger(), randint({state.range(0), 64}, 0, 96));
 }
-
-BENCHMARK(resnet18_step);
-BENCHMARK(resnet18_forward)->Args({8, 64})->Args({1, 224});
-BENCHMARK(char_gpt_step);
-BENCHMARK(char_gpt_forward);
-BENCHMARK(lstm_step);
-BENCHMARK(lstm_forward)->Arg(1)->Arg(16);
-
-}  // namespace

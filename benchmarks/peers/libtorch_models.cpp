@@ -1,6 +1,7 @@
 // The networks of ../tenon_models.cpp in LibTorch.
-#include <benchmark/benchmark.h>
 #include <torch/torch.h>
+
+#include "../models.hpp"
 
 namespace {
 
@@ -98,12 +99,6 @@ struct TaggerImpl : nn::Module {
 };
 TORCH_MODULE(Tagger);
 
-template <class Step>
-void repeat(benchmark::State& state, Step step) {
-  for (int i = 0; i < 3; ++i) step();
-  for (auto _ : state) step();
-}
-
 template <class Net>
 void train(benchmark::State& state, Net net, const Tensor& x, const Tensor& target) {
   torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(1e-3).momentum(0.9));
@@ -126,31 +121,24 @@ Tensor integers(int64_t high, at::IntArrayRef shape) {
   return torch::randint(high, shape, torch::kLong);
 }
 
-void resnet18_step(benchmark::State& state) {
+}  // namespace
+
+static void resnet18_step(benchmark::State& state) {
   train(state, resnet18(), torch::randn({8, 3, 64, 64}), integers(1000, {8}));
 }
-void resnet18_forward(benchmark::State& state) {
+static void resnet18_forward(benchmark::State& state) {
   const int64_t batch = state.range(0), size = state.range(1);
   infer(state, resnet18(), torch::randn({batch, 3, size, size}));
 }
-void char_gpt_step(benchmark::State& state) {
+static void char_gpt_step(benchmark::State& state) {
   train(state, CharGPT(96, 64, 128, 4, 4), integers(96, {8, 64}), integers(96, {8 * 64}));
 }
-void char_gpt_forward(benchmark::State& state) {
+static void char_gpt_forward(benchmark::State& state) {
   infer(state, CharGPT(96, 64, 128, 4, 4), integers(96, {8, 64}));
 }
-void lstm_step(benchmark::State& state) {
+static void lstm_step(benchmark::State& state) {
   train(state, Tagger(), integers(96, {16, 64}), integers(96, {16 * 64}));
 }
-void lstm_forward(benchmark::State& state) {
+static void lstm_forward(benchmark::State& state) {
   infer(state, Tagger(), integers(96, {state.range(0), 64}));
 }
-
-BENCHMARK(resnet18_step);
-BENCHMARK(resnet18_forward)->Args({8, 64})->Args({1, 224});
-BENCHMARK(char_gpt_step);
-BENCHMARK(char_gpt_forward);
-BENCHMARK(lstm_step);
-BENCHMARK(lstm_forward)->Arg(1)->Arg(16);
-
-}  // namespace
