@@ -69,6 +69,17 @@ void store_items(uint begin, uint first, C v[ITEMS]) {
 
 shared C row_shared[gl_WorkGroupSize.x];
 
+// The end of the functions below: what `parts` values from `begin` on give together.
+#define TN_FOLD(begin, parts, pick)                                                             \
+    C a = row_shared[begin];                                                                    \
+    uint k = 1;                                                                                 \
+    do {                                                                                        \
+      const C b = row_shared[begin + k];                                                        \
+      a = pick;                                                                                 \
+    } while (++k < parts);                                                                      \
+    barrier();                                                                                  \
+    return a;
+
 // Combines the values of all lanes of a row and gives the result to each, in two steps if there are many lanes. All invocations must call
 // it.
 #define TN_TREE(name, pick)                                                                     \
@@ -88,14 +99,7 @@ shared C row_shared[gl_WorkGroupSize.x];
       if (lane() < parts) row_shared[me] = a;                                                   \
       barrier();                                                                                \
     }                                                                                           \
-    C a = row_shared[begin];                                                                    \
-    uint k = 1;                                                                                 \
-    do {                                                                                        \
-      const C b = row_shared[begin + k];                                                        \
-      a = pick;                                                                                 \
-    } while (++k < parts);                                                                      \
-    barrier();                                                                                  \
-    return a;                                                                                   \
+    TN_FOLD(begin, parts, pick)                                                                 \
   }
 #ifndef TN_SUBGROUP
 TN_TREE(row_sum, a + b)
@@ -107,19 +111,12 @@ TN_TREE(row_max, a > b ? a : b)
   C name(C x) {                                                                                 \
     const uint all = lanes(), parts = are_full() ? all / gl_SubgroupSize : 0u;                  \
     if (parts == 0) return name##_tree(x);                                                      \
-    C a = whole(x);                                                                             \
-    if (parts == 1) return a;                                                                   \
-    if (subgroupElect()) row_shared[gl_SubgroupID] = a;                                         \
+    const C mine = whole(x);                                                                    \
+    if (parts == 1) return mine;                                                                \
+    if (subgroupElect()) row_shared[gl_SubgroupID] = mine;                                      \
     barrier();                                                                                  \
     const uint begin = gl_SubgroupID & ~(parts - 1);                                            \
-    a = row_shared[begin];                                                                      \
-    uint k = 1;                                                                                 \
-    do {                                                                                        \
-      const C b = row_shared[begin + k];                                                        \
-      a = pick;                                                                                 \
-    } while (++k < parts);                                                                      \
-    barrier();                                                                                  \
-    return a;                                                                                   \
+    TN_FOLD(begin, parts, pick)                                                                 \
   }
 TN_JOIN(row_sum, a + b, subgroupAdd)
 TN_JOIN(row_max, a > b ? a : b, subgroupMax)
