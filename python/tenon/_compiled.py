@@ -1,11 +1,13 @@
 """Functions that trace themselves for each combination of shapes that they are called with: what tenon.compile returns."""
 import collections
+import contextlib
 import functools
 import inspect
 import time
+import types
 import warnings
 
-from . import _core, _reads, _steps, _trees, graph
+from . import _core, _effects, _reads, _steps, _trees, graph
 from ._core import Tensor
 from ._creation import empty
 from ._errors import PreconditionError
@@ -164,9 +166,15 @@ class Compiled:
         return program
 
     def _flat(self, given):
+        quiet = False  # a trace calls it ten times: it is watched until one call went through
+
         def call(*flat):
+            nonlocal quiet
             args, kwargs = _as_numbers(self._numbers, *_trees.rebuilt(given, iter(flat)))
-            return self._fn(*args, **kwargs)
+            with contextlib.nullcontext() if quiet else _effects.stopped():
+                results = self._fn(*args, **kwargs)
+            quiet = True
+            return results
         call.__wrapped__ = self._fn
         return call
 
@@ -223,6 +231,10 @@ class Compiled:
     def _refuse(self, why):
         self._refused = True
         warnings.warn(f'[compile] {self._fn!r} runs as it is written: {why}', stacklevel=7)
+
+    def __get__(self, owner, kind=None):
+        """A method of a class: its object is an argument."""
+        return self if owner is None else types.MethodType(self, owner)
 
     def __getattr__(self, name):
         return getattr(self._fn, name)
