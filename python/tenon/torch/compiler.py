@@ -1,24 +1,95 @@
-"""torch.compiler: functions run as written, compiled or not."""
+"""torch.compiler: functions and modules recorded by tenon.compile, under PyTorch's names."""
 import functools
+import warnings
 
-__all__ = ['allow_in_graph', 'assume_constant_result', 'compile', 'disable', 'is_compiling', 'is_dynamo_compiling', 'list_backends', 'reset']
+import tenon
+
+from .. import _core
+from .._errors import PreconditionError
+from ..autograd import is_grad_enabled
+from ..nn.module import Module
+
+__all__ = ['OptimizedModule', 'allow_in_graph', 'assume_constant_result', 'compile', 'disable', 'is_compiling', 'is_dynamo_compiling', 'list_backends',
+           'reset']
+
+_AS_WRITTEN = ('eager', 'aot_eager', 'aot_eager_decomp_partition')
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend='inductor', mode=None, options=None, disable=False):
-    """Returns the function or module unchanged: calls run op by op. To record one use tenon.compile.
+    """A function or module whose calls without gradients are recorded and run as programs, as by `tenon.compile`.
 
-    Without a function this is a decorator.
+    Calls that need gradients run as written, and so does what cannot be recorded, with one warning, even if fullgraph is set; a whole
+    training step as one function is recorded, too. With dynamic=None or True the second combination of shapes makes one program for all.
+    backend='eager' gives back the function, a backend of one's own is not called; mode and options have no effect. Without a function
+    this is a decorator.
     """
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
     if not callable(model):
         raise RuntimeError(f'[compile] needs a function or module, not {type(model).__name__}')
-    return model
+    if disable or backend in _AS_WRITTEN:
+        return model
+    if not isinstance(backend, str):
+        warnings.warn(f'[compile] {backend!r} is not called: the function is recorded by tenon.compile', stacklevel=2)
+    if isinstance(model, OptimizedModule):
+        return model
+    dynamic = dynamic is not False
+    return OptimizedModule(model, dynamic) if isinstance(model, Module) else tenon.compile(model, dynamic=dynamic)
+
+
+class OptimizedModule(Module):
+    """A module whose calls without gradients run as programs: what `torch.compile` makes of a module.
+
+    Its attributes are those of the module, and names of parameters begin with '_orig_mod.', as in PyTorch.
+    """
+
+    def __init__(self, module, dynamic):
+        self._orig_mod, self._dynamic, self._recorded = module, dynamic, tenon.compile(module, dynamic=dynamic)
+
+    def forward(self, *args, **kwargs):
+        module = self._orig_mod
+        trained = is_grad_enabled() and any(x.requires_grad for x in module.parameters())
+        return (module if trained else self._recorded)(*args, **kwargs)
+
+    def __len__(self):
+        return len(self._orig_mod)
+
+    @property
+    def training(self):
+        return self._orig_mod.training
+
+    @training.setter
+    def training(self, mode):
+        self._orig_mod.training = mode
+
+    def __getattr__(self, name):
+        if name == '_orig_mod':  # not there yet, as while it is copied
+            raise AttributeError(name)
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name, value):
+        if name[0] == '_':  # hooks, which are its own
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __reduce__(self):
+        return functools.partial(compile, dynamic=self._dynamic), (self._orig_mod,)
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """Returns the function; without one it is a decorator."""
-    return fn if fn is not None else lambda function: function
+    """The function, which a recorded function must not call: that one runs as written, then. Without a function this is a decorator."""
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    if isinstance(fn, (Module, type)):
+        return fn
+
+    @functools.wraps(fn)
+    def plain(*args, **kwargs):
+        if _core._trace_active():
+            raise PreconditionError(f'[compile] {getattr(fn, "__qualname__", fn)} is disabled' + (f': {reason}' if reason else ''))
+        return fn(*args, **kwargs)
+    return plain
 
 
 def allow_in_graph(fn):
@@ -30,17 +101,17 @@ assume_constant_result = allow_in_graph
 
 
 def is_compiling():
-    """False."""
-    return False
+    """Whether a function is recorded at the moment."""
+    return _core._trace_active()
 
 
 is_dynamo_compiling = is_compiling
 
 
 def list_backends(exclude_tags=('debug', 'experimental')):
-    """Always []: nothing is compiled."""
-    return []
+    """The one that there is."""
+    return ['tenon']
 
 
 def reset():
-    """Does nothing: there is nothing to reset."""
+    """Does nothing: programs belong to the functions that were compiled."""

@@ -25,15 +25,7 @@ def test_compiled_functions_give_the_same(torch):
             return x * 2
         return plain(t.ones(2)), t.compiler.is_compiling(), module(t.ones(3, 2)).detach()
     same(torch, run)
-    module = ours.nn.Linear(2, 1)
-    assert ours.compile(module) is module and module.compile() is None
-
-    @ours.compile(mode='max-autotune')
-    def triple(x):
-        return x * 3
-    assert triple(ours.ones(2)).tolist() == [3, 3] and ours.compile(triple, backend='eager') is triple
-    with pytest.raises(RuntimeError, match='not int'):
-        ours.compile(3)
+    assert ours.nn.Linear(2, 1).compile() is None
 
 
 def test_a_machine_without_cuda(torch):
