@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+import chart
 import numpy as np
 from device import cell
 from peaks import Peaks
@@ -380,6 +381,8 @@ def main():
         return
     restrict(options)
     run_report(parser, options, ROWS, report, REPORT, INTRODUCTION)
+    if options.write:
+        chart.write()
 
 
 if __name__ == '__main__':

@@ -38,6 +38,13 @@ def test_whole_models():
     assert re.search(r'^embedding_backward ', done.stdout, re.MULTILINE), done.stdout
 
 
+def test_the_picture_shows_the_table():
+    found = runpy.run_path(str(BENCHMARKS / 'chart.py'))
+    rows = found['rows_of']((BENCHMARKS / 'models.md').read_text())
+    assert len(rows) > 15 and all(ours > 0.5 and compiled > 0.5 for _, ours, compiled in rows)
+    assert found['PICTURE'].read_text() == found['drawn'](rows)
+
+
 def test_examples():
     done = run('examples.py', '--only', 'dqn', '--rounds', '1', '--cpu-time')
     assert done.returncode == 0, done.stderr
