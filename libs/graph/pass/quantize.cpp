@@ -89,8 +89,10 @@ Graph Quantizer::edited(Edit&& edit) const {
   made.sizes.varying.clear();
   uint32_t now = 0;
   each_number(std::as_const(marked), [&](const auto& number, const Node*, size_t) {
-    if (const auto found = varying.find(mark_of(number)); found != varying.end())
-      made.sizes.varying.push_back({now, found->second.size, found->second.form});
+    if (const auto found = varying.find(mark_of(number)); found != varying.end()) {
+      made.sizes.varying.push_back(found->second);
+      made.sizes.varying.back().place = now;
+    }
     ++now;
   });
   return made;

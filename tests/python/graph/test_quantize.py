@@ -124,6 +124,16 @@ def test_sizes_that_vary(static):
             assert similarity(mine, exact) > 0.998
 
 
+def test_numbers_computed_from_sizes_stay():
+    weight = tenon.tensor(random(64, 96))
+    program = tenon.graph.trace(lambda x: (x @ weight.mT) * (x.shape[0] * 0.3 - 0.5), tenon.ones(4, 96), dynamic={'x': {0: 'batch'}})
+    small = program.quantize()
+    for rows in (1, 3, 8):
+        x = tenon.tensor(random(rows, 96, seed=rows))
+        assert similarity(small(x), program(x)) > 0.999
+        assert 0.98 < (small(x).norm() / program(x).norm()).item() < 1.02
+
+
 def test_compile():
     tenon.manual_seed(0)
     net, x = Block().eval(), tenon.tensor(random(4, 96))
