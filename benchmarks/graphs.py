@@ -27,8 +27,9 @@ Made by `benchmarks/graphs.py` (`./dev bench graphs --write`). A network in `eva
 with momentum, recorded by `tenon.compile`. One process, runs interleaved, medians. Ratios are times over the graph's. The last columns are what the graph works in beside weights, inputs and results, and what that were if no two
 intermediate results shared memory.
 
-Below them is what a new combination of sizes takes: the first run at sizes that a program has not met, minus the second, over the ops that
-were recorded. It is processor time of one thread, the median of 40 sizes.
+Below them is what a new combination of sizes takes: runs at sizes that a program has not met, minus the time of later ones. The first calls
+the ops that were recorded where that is less work than a plan, as at all sizes here; the second makes a plan. It is processor time of one
+thread, the median of 40 sizes, and the same over the ops that were recorded.
 """
 
 
@@ -105,27 +106,28 @@ NEW_SIZES = [('300 cheap ops, n×8', chain, (5, 8), {0: 'n'}), ('50 norms of row
 
 
 def new_size(library, build, shape, dynamic):
-    """Ops that are recorded, and seconds that sizes take which the program has not met."""
+    """Ops that are recorded, and seconds that the first and the second run take more than the third at sizes which the program has not met."""
     net = build(library.nn, library).eval()
     with library.no_grad():
         program = library.graph.trace(lambda x: net(x), library.zeros(*shape), dynamic={'x': dynamic})
         program(library.zeros(*shape))
         extra = []
         for n in range(7, 47):
-            x = library.zeros(n, *shape[1:])
-            times = [time.process_time()]
-            for _ in range(2):
+            x, times = library.zeros(n, *shape[1:]), []
+            for _ in range(3):
+                begin = time.process_time()
                 program(x)
-                times.append(time.process_time())
-            extra.append((times[1] - times[0]) - (times[2] - times[1]))
-    return str(program).count(' = '), statistics.median(extra)
+                times.append(time.process_time() - begin)
+            extra.append([some - times[2] for some in times[:2]])
+    return str(program).count(' = '), *map(statistics.median, zip(*extra))
 
 
 def new_sizes(library):
-    lines = ['', '| a new combination of sizes | ops | time | an op |', '|---|---|---|---|']
+    lines = ['', '| a new combination of sizes | ops | first run | an op | second run | an op |', '|---|---|---|---|---|---|']
     for name, *what in NEW_SIZES:
-        count, time_of_all = new_size(library, *what)
-        lines.append(f'| {name} | {count} | {time_of_all * 1e6:,.0f} µs | {time_of_all / count * 1e6:.2f} µs |')
+        count, *both = new_size(library, *what)
+        cells = [text for one in both for text in (f'{one * 1e6:,.0f} µs', f'{one / count * 1e6:.2f} µs')]
+        lines.append(f'| {name} | {count} | {" | ".join(cells)} |')
     print('\n'.join(lines), flush=True)
     return lines
 

@@ -17,6 +17,7 @@
 #include "shortcut.hpp"
 #include "tangents.hpp"
 #include "tensor.hpp"
+#include "trees.hpp"
 #include "types.hpp"
 #include "witness.hpp"
 
@@ -41,6 +42,9 @@ PyMethodDef functions[] = {{"_from_data", from_data, METH_VARARGS, nullptr},
                            {"_get_modes", get_modes, METH_NOARGS, nullptr},
                            {"_set_shape_type", set_shape_type, METH_O, nullptr},
                            {"_after_backward", after_backward, METH_O, nullptr},
+                           {"_set_trees", set_trees, METH_VARARGS, nullptr},
+                           {"_tree_shape", tree_shape, METH_VARARGS, nullptr},
+                           {"_tree_value", tree_value, METH_VARARGS, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 
 void require(bool good) {

@@ -1,4 +1,6 @@
 // Whether what a recorded function depends on is what it was: compared object by object, some nanoseconds each, before every run.
+#include <nanobind/stl/vector.h>
+
 #include "batch.hpp"
 #include "bound.hpp"
 #include "graph.hpp"
@@ -37,9 +39,16 @@ bool each(PyObject* holder, See&& see) {
 // Python does: who makes it keeps holders and held().
 class Guard {
  public:
-  // `read`: tensors that hold the elements which they hold now.
-  Guard(const nb::list& holders, const nb::tuple& tensors, const nb::list& read)
+  // `read`: tensors that hold the elements which they hold now. `places`: for each dimension of each tensor the index of the dim that its
+  // size is, or -1; `dims`: (name, min, max, multiple) of each. Without them sizes are fixed.
+  Guard(const nb::list& holders, const nb::sequence& tensors, const nb::list& read,
+        const std::vector<std::vector<int32_t>>& places, const nb::list& dims)
       : modes_(tn_mode_get()) {
+    for (const nb::handle dim : dims)
+      ranges_.push_back({nb::cast<int64_t>(dim[1]),
+                         dim[2].is_none() ? INT64_MAX : nb::cast<int64_t>(dim[2]),
+                         nb::cast<int64_t>(dim[3])});
+    sizes_.resize(ranges_.size());
     for (const nb::handle one : read) {
       if (!is_tensor(one.ptr())) throw nb::type_error("[graph] a Tensor is wanted");
       read_.push_back(Tensor::share(handle_of(one.ptr())));
@@ -64,8 +73,10 @@ class Guard {
       tensors_.push_back({view.dtype,
                           tn_tensor_device(tensor),
                           {view.shape, view.shape + view.ndim},
+                          std::vector<int32_t>(view.ndim, -1),
                           tn_tensor_requires_grad(tensor)});
     }
+    if (!places.empty()) set_places(places);
   }
   nb::list held() const {
     nb::list all;
@@ -74,8 +85,8 @@ class Guard {
         if (seen.value != nullptr) all.append(nb::borrow(seen.value));
     return all;
   }
-  // The same objects, under the same modes, and tensors like those.
-  bool fits(const nb::tuple& tensors) {
+  // The same objects, under the same modes, and tensors like those in a tuple or list.
+  bool fits(const nb::handle tensors) {
     const bool good = tn_mode_get() == modes_ && !Batch::any_active() &&
                       !AutocastLayer::of_this_thread().active() && like(tensors) && unchanged() &&
                       versions() == versions_;
@@ -98,8 +109,22 @@ class Guard {
     tn_dtype dtype;
     tn_device* device;
     std::vector<int64_t> shape;
+    std::vector<int32_t> places;  // of sizes that vary
     uint32_t wants_gradient;
   };
+  struct Range {
+    int64_t least, most, multiple;
+  };
+  void set_places(const std::vector<std::vector<int32_t>>& places) {
+    const auto count = static_cast<int32_t>(ranges_.size());
+    bool good = places.size() == tensors_.size();
+    for (size_t i = 0; good && i < places.size(); ++i) {
+      good = places[i].size() == tensors_[i].shape.size() &&
+             std::ranges::all_of(places[i], [&](int32_t at) { return at >= -1 && at < count; });
+      tensors_[i].places = places[i];
+    }
+    if (!good) throw nb::type_error("[graph] a place for each dimension is wanted");
+  }
   bool unchanged() const {
     for (const Held& held : held_) {
       size_t at = 0;
@@ -112,18 +137,37 @@ class Guard {
     }
     return true;
   }
-  bool like(const nb::tuple& given) const {
-    if (given.size() != tensors_.size()) return false;
+  bool like(const nb::handle given) {
+    PyObject* const all = given.ptr();
+    if (!PyTuple_Check(all) && !PyList_Check(all)) return false;
+    if (static_cast<size_t>(PySequence_Fast_GET_SIZE(all)) != tensors_.size()) return false;
+    std::ranges::fill(sizes_, -1);
     for (size_t i = 0; i < tensors_.size(); ++i) {
-      PyObject* one = PyTuple_GET_ITEM(given.ptr(), static_cast<Py_ssize_t>(i));
+      PyObject* one = PySequence_Fast_GET_ITEM(all, static_cast<Py_ssize_t>(i));
       if (!is_tensor(one)) return false;
       const tn_tensor* tensor = handle_of(one);
       const tn_view& view = *tn_tensor_view(tensor);
       const Like& known = tensors_[i];
       if (view.dtype != known.dtype || tn_tensor_device(tensor) != known.device ||
-          !std::ranges::equal(std::span(view.shape, view.ndim), known.shape) ||
+          !fits_sizes({view.shape, view.ndim}, known) ||
           tn_tensor_requires_grad(tensor) != known.wants_gradient)
         return false;
+    }
+    return true;
+  }
+  bool fits_sizes(std::span<const int64_t> shape, const Like& known) {
+    if (shape.size() != known.shape.size()) return false;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (known.places[d] < 0) {
+        if (shape[d] != known.shape[d]) return false;
+        continue;
+      }
+      const auto at = static_cast<size_t>(known.places[d]);
+      const Range& range = ranges_[at];
+      if (sizes_[at] >= 0 && sizes_[at] != shape[d]) return false;
+      if (shape[d] < range.least || shape[d] > range.most || shape[d] % range.multiple != 0)
+        return false;
+      sizes_[at] = shape[d];
     }
     return true;
   }
@@ -138,6 +182,8 @@ class Guard {
   uint32_t modes_;
   std::vector<Held> held_;
   std::vector<Like> tensors_;
+  std::vector<Range> ranges_;   // by dim
+  std::vector<int64_t> sizes_;  // by dim, of the tensors that are looked at
   std::vector<Tensor> read_;
   uint64_t versions_ = 0, fitted_ = 0;
 };
@@ -146,8 +192,10 @@ class Guard {
 
 void add_watch(nb::module_& m) {
   nb::class_<Guard>(m, "_Guard")
-      .def(nb::init<nb::list, nb::tuple, nb::list>(), nb::arg("holders"), nb::arg("tensors"),
-           nb::arg("read") = nb::list())
+      .def(
+          nb::init<nb::list, nb::sequence, nb::list, std::vector<std::vector<int32_t>>, nb::list>(),
+          nb::arg("holders"), nb::arg("tensors"), nb::arg("read") = nb::list(),
+          nb::arg("places") = std::vector<std::vector<int32_t>>(), nb::arg("dims") = nb::list())
       .def("held", &Guard::held)
       .def("fitted", &Guard::fitted)
       .def("fits", &Guard::fits);

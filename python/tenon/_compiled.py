@@ -1,9 +1,7 @@
 """Functions that trace themselves for each combination of shapes that they are called with: what tenon.compile returns."""
-import collections
 import contextlib
 import functools
 import inspect
-import time
 import types
 import warnings
 
@@ -15,7 +13,6 @@ from .autograd import is_grad_enabled
 
 _MOST_FRESH = 8    # programs in a row for the same shapes
 _MOST_CHANGES = 2  # traces in which the function changed something outside
-_MANY_SIZES = 64   # from there on new ones are expected to go on, as while a cache grows
 _AS_WRITTEN = object()  # in the place of results: the function itself has to run
 
 
@@ -32,17 +29,29 @@ class Compiled:
 
     def __call__(self, *args, **kwargs):
         ready = self._ready
-        if ready is not None and not kwargs and ready.guard.fits(args):
-            try:
-                return ready.program(*args)
-            except _steps.Changed:
-                self._forget(ready.key)
-            except PreconditionError as error:
-                if not _cannot_write(error):
-                    raise
-                return self._fn(*args)
-        tensors = []
-        given = _trees.shape_of(_as_sizes(self._numbers, args, kwargs) if self._numbers else (args, kwargs), tensors)
+        if ready is not None and ready.given is None and not kwargs and ready.guard.fits(args):
+            return self._at_once(ready, args, args, kwargs)
+        given, tensors = self._apart(args, kwargs)
+        if ready is not None and ready.given is not None and ready.fits(given, tensors):
+            return self._at_once(ready, tensors, args, kwargs)
+        return self._looked_up(given, tensors, args, kwargs)
+
+    def _at_once(self, ready, tensors, args, kwargs):
+        """What the program of the last call gives, which fits this one."""
+        try:
+            return ready.program(*tensors)
+        except _steps.Changed:
+            self._forget(ready.key)
+        except PreconditionError as error:
+            if not _cannot_write(error):
+                raise
+            return self._fn(*args, **kwargs)
+        return self._looked_up(*self._apart(args, kwargs), args, kwargs)
+
+    def _apart(self, args, kwargs):
+        return _trees.taken_apart(_as_sizes(self._numbers, args, kwargs) if self._numbers else (args, kwargs))
+
+    def _looked_up(self, given, tensors, args, kwargs):
         key = self._key_of(given, tensors)
         results = _AS_WRITTEN if key is None else self._by_program(key, given, tensors, args, kwargs)
         return self._fn(*args, **kwargs) if results is _AS_WRITTEN else results
@@ -65,16 +74,11 @@ class Compiled:
 
     def _by_program(self, key, given, tensors, args, kwargs, tries=2):
         """What a program gives for these arguments, or _AS_WRITTEN if fn has to run."""
-        begin = time.perf_counter()
-        program, sized = self._program_for(key, given, tensors)
+        program = self._program_for(key, given, tensors)
         if program is not None and not program._is_current():
             return self._by_new_program(key, given, tensors, args, kwargs)
         if program is None or (not is_grad_enabled() if self._is_step else is_grad_enabled() and program._differentiable):
             return _AS_WRITTEN
-        if sized and (self._writes or not self._is_step) and sized.rather_as_written(self._writes):
-            results = self._fn(*args, **kwargs)
-            sized.took(True, time.perf_counter() - begin)
-            return results
         try:
             results = program._run(tuple(tensors))
         except _steps.Changed:  # its optimizers have: it is traced anew
@@ -84,9 +88,8 @@ class Compiled:
             if not _cannot_write(error):
                 raise
             return _AS_WRITTEN
-        if sized:
-            sized.took(False, time.perf_counter() - begin)
-        self._ready = _Ready(self._reads, key, program, args) if not kwargs and all(isinstance(one, Tensor) for one in args) else None
+        plain = not kwargs and all(isinstance(one, Tensor) for one in args)
+        self._ready = _Ready(self._reads, key, program, None if plain else given, tensors) if plain or not key[2][1] else None
         return program._results(results)
 
     def _by_new_program(self, *call):
@@ -101,7 +104,7 @@ class Compiled:
         return self._by_program(*call)
 
     def _program_for(self, key, given, tensors):
-        """The program for this call, and what is known of other sizes if it is theirs and met these for the first time."""
+        """The program for this call, if there is one or it can be made."""
         program = self._programs.pop(key, None)
         sized = None if program else self._known_size(key, given, tensors)
         program = sized.program_there if sized else program
@@ -113,7 +116,7 @@ class Compiled:
             self._programs[key] = program
             if len(self._programs) > self._limit:
                 self._programs.pop(next(iter(self._programs)), None)  # another thread may have done it
-        return program, sized
+        return program
 
     def _forget(self, key):
         self._programs.pop(key, None)
@@ -230,7 +233,7 @@ class Compiled:
 
     def _refuse(self, why):
         self._refused = True
-        warnings.warn(f'[compile] {self._fn!r} runs as it is written: {why}', stacklevel=7)
+        warnings.warn(f'[compile] {self._fn!r} runs as it is written: {why}', stacklevel=8)
 
     def __get__(self, owner, kind=None):
         """A method of a class: its object is an argument."""
@@ -246,21 +249,6 @@ class _Sized:
     def __init__(self, shapes, declared):
         self._declared, self.program_there = declared, None
         self._first, self._refused = shapes, False
-        self._met, self._turn, self._times = 0, 0, {way: collections.deque(maxlen=4) for way in (False, True)}
-
-    def rather_as_written(self, soon):
-        """Whether fn itself is quicker at sizes that are met for the first time, as it needs no plan. Both ways are tried in turn at first,
-        and now and then, but if not `soon`, once many sizes were met. They give the same, apart from how convolutions round."""
-        self._met += 1
-        if not soon and self._met <= _MANY_SIZES:
-            return False
-        self._turn += 1
-        if self._turn <= 8 or self._turn % 32 == 0:
-            return len(self._times[True]) < len(self._times[False]) or self._turn % 64 == 0
-        return min(self._times[True]) < min(self._times[False])
-
-    def took(self, as_written, seconds):
-        self._times[as_written].append(seconds)
 
     def program(self, shapes, trace_sizes):
         if self._refused:
@@ -273,6 +261,7 @@ class _Sized:
             try:
                 self.program_there = trace_sizes(self._dims, self._places)
                 self._ranges = self.program_there._program.dims
+                self.program_there._sized = self._places, self._ranges
             except Exception:  # each combination is then traced on its own, or fn reports the error
                 self._refused = True
                 return None
@@ -348,11 +337,18 @@ def _as_numbers(numbers, args, kwargs):
 
 
 class _Ready:
-    """The program of the last call, which runs at once while nothing that it depends on has changed."""
+    """The program of the last call, which runs at once while nothing that it depends on has changed, at each size that it takes. `given` is
+    None if the arguments are plain tensors."""
 
-    __slots__ = ('_held', 'guard', 'key', 'program')
+    __slots__ = ('_held', 'given', 'guard', 'key', 'program')
 
-    def __init__(self, reads, key, program, tensors):
-        self.key, self.program = key, program
-        self.guard = _core._Guard(reads.holders, tensors, [x for x, _ in program._read])
+    def __init__(self, reads, key, program, given, tensors):
+        self.key, self.program, self.given = key, program, given
+        self.guard = _core._Guard(reads.holders, tensors, [x for x, _ in program._read], *program._sized)
         self._held = reads.holders, self.guard.held()
+
+    def fits(self, given, tensors):
+        try:
+            return given == self.given and self.guard.fits(tensors)
+        except ValueError:  # an array among them
+            return False

@@ -3,10 +3,9 @@ import collections
 import dataclasses
 from typing import Any, NamedTuple
 
-from ._core import Tensor
+from . import _core
 
 LEAF = object()  # marks the place of a tensor
-_DICTS = {dict, collections.OrderedDict}
 
 
 class _Fields(NamedTuple):
@@ -17,12 +16,12 @@ class _Fields(NamedTuple):
 
 def shape_of(value, tensors):
     """The structure of value apart from its tensors, which are appended to `tensors`; comparable and, if its leaves are, hashable."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return LEAF
-    if isinstance(value, (tuple, list)):
-        return type(value), tuple([shape_of(one, tensors) for one in value])
-    if type(value) in _DICTS:
+    return _core._tree_shape(value, tensors)
+
+
+def _other_shape(value, tensors):
+    """The same for what is neither a tensor, a tuple, a list, a plain dict, nor a whole number or text, for which it is written in C++."""
+    if type(value) is collections.OrderedDict:
         return type(value), tuple(value), tuple([shape_of(one, tensors) for one in value.values()])
     if dataclasses.is_dataclass(value) and not isinstance(value, (type, dict)):
         own = vars(value) if hasattr(value, '__dict__') else {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -52,18 +51,22 @@ def flat_shape(tensors):
 
 
 def rebuilt(shape, tensors) -> Any:
-    """The value of a structure, with the next of `tensors` at its leaves."""
-    if shape is LEAF:
-        return next(tensors)
+    """The value of a structure, with the next of `tensors`, an iterator, at its leaves."""
+    return _core._tree_value(shape, tensors)
+
+
+def _other_value(shape, tensors):
+    """The same for what _other_shape and subclasses of tuple and list gave."""
     kind, *rest = shape
-    if kind is None:
-        return rest[0]
     if isinstance(kind, _Fields):
         made = object.__new__(kind.kind)
         for name, one in zip(rest[0], rest[1]):
             object.__setattr__(made, name, rebuilt(one, tensors))
         return made
-    if kind in _DICTS:
+    if kind is collections.OrderedDict:
         return kind(zip(rest[0], [rebuilt(one, tensors) for one in rest[1]]))
     made = [rebuilt(one, tensors) for one in rest[0]]
     return kind(*made) if hasattr(kind, '_fields') else kind(made)
+
+
+_core._set_trees(LEAF, _other_shape, _other_value)

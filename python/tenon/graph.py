@@ -51,6 +51,8 @@ class Program(_core._ProgramCall):
 
     # (tensor, version) of those whose elements the function read while it was traced.
     _read: tuple[tuple[Tensor, int], ...] = ()
+    # What a guard is told of sizes that vary: places and dims.
+    _sized: tuple = ()
 
     def _is_current(self):
         """Whether the function would read the same elements again."""
@@ -225,8 +227,10 @@ def _ended(tracing, results, device, *about):
 
 
 def _trace_sizes(fn, given, tensors, device, dims, places):
+    names = _Names(fn, given)
+
     def one_size(tracing, inputs):
-        return _call(tracing, fn, given, inputs())
+        return _call(tracing, fn, given, inputs(), names)
     with _steps.FunctionListener():
         return _trace_at_sizes(one_size, tensors, device, dims, places, False, given, ())
 
@@ -329,12 +333,21 @@ def _position_of(fn, args, tensors, name, kwargs):
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
+@functools.lru_cache(maxsize=4096)
+def _file_of(path):
+    """The name of a file of code, or nothing if it belongs to this package."""
+    return '' if os.path.abspath(path).startswith(_HERE) else os.path.basename(path)
+
+
 def _place():
     """The place outside of this package from which the call comes: 'model.py:12'."""
     frame = sys._getframe(1)
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):
+    while frame is not None:
+        file = _file_of(frame.f_code.co_filename)
+        if file:
+            return f'{file}:{frame.f_lineno}'
         frame = frame.f_back
-    return '' if frame is None else f'{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}'
+    return ''
 
 
 def _with_numbers(trace, *args):
@@ -358,26 +371,28 @@ def _trace_twice(fn, given, tensors, device, listener, stepped):
     tracing = _core._Tracing()
     tracing.begin(True)
     try:
-        gives, results = _twice(tracing, fn, given, lambda: [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)], listener, stepped)
+        gives, results = _twice(tracing, fn, given, _Names(fn, given), lambda: [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)], listener, stepped)
         return _ended(tracing, results, device, given, gives, stepped)
     finally:
         tracing.drop()
 
 
 def _trace_twice_sizes(fn, given, tensors, device, dims, places, listener, stepped):
+    names = _Names(fn, given)
+
     def one_size(tracing, inputs):
-        return _twice(tracing, fn, given, inputs, listener, stepped)
+        return _twice(tracing, fn, given, names, inputs, listener, stepped)
     return _trace_at_sizes(one_size, tensors, device, dims, places, True, given, stepped)
 
 
-def _twice(tracing, fn, given, inputs, listener, stepped):
+def _twice(tracing, fn, given, names, inputs, listener, stepped):
     """The structure and the tensors of fn in the second of its two passes; its optimizers are put into `stepped`."""
     tracing.source(_place)
     with listener(tracing, 1):
-        gives, results = _call(tracing, fn, given, inputs())
+        gives, results = _call(tracing, fn, given, inputs(), names)
     tracing.again(results)
     with listener(tracing, 2) as second:
-        again, results = _call(tracing, fn, given, inputs())
+        again, results = _call(tracing, fn, given, inputs(), names)
     stepped[:] = second.stepped
     if again != gives:
         raise PreconditionError('[graph] traced twice, the function gave results of another structure, or other numbers')
@@ -387,12 +402,29 @@ def _twice(tracing, fn, given, inputs, listener, stepped):
 def _pass(tracing, fn, given, tensors):
     """The structure and the tensors that fn returns for inputs like these."""
     tracing.source(_place)
-    return _call(tracing, fn, given, [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)])
+    return _call(tracing, fn, given, [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)], _Names(fn, given))
 
 
-def _call(tracing, fn, given, inputs):
-    results = []
-    known = _reads.names_of(fn, [value for value in _trees.leaves(given) if not _reads.is_fixed(value)])
+class _Names:
+    """(name, tensor) of all that a function reads, looked for again only after something has changed."""
+
+    def __init__(self, fn, given):
+        self._fn, self._others = fn, [value for value in _trees.leaves(given) if not _reads.is_fixed(value)]
+        self._reads, self._told, self._known = None, None, ()
+
+    def __call__(self):
+        if self._reads is None:  # needed from the second pass on
+            self._reads = _reads.Reads(self._fn)
+        elif not self._others and self._told is not None and self._reads.told() is self._told:
+            return self._known
+        else:
+            self._told = self._reads.told()
+        self._known = _reads.names_of(self._fn, self._others)
+        return self._known
+
+
+def _call(tracing, fn, given, inputs, names):
+    results, known = [], names()
     for name, weight in known:
         tracing.name(weight, name)
     try:
@@ -450,9 +482,9 @@ def _place_in(traceback):
     """The innermost place in a traceback outside of this package."""
     found = ''
     while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if not os.path.abspath(code.co_filename).startswith(_HERE):
-            found = f'{os.path.basename(code.co_filename)}:{traceback.tb_lineno}'
+        file = _file_of(traceback.tb_frame.f_code.co_filename)
+        if file:
+            found = f'{file}:{traceback.tb_lineno}'
         traceback = traceback.tb_next
     return found
 
@@ -474,9 +506,7 @@ def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
     differ likewise, such as a place in a cache: `{'at': Dim('at', max=2047)}`.
 
     Where no gradients are needed, fn may write into arguments and outside tensors, in place: runs write there, too. An argument that
-    lies with gaps, or shares memory with another, is written by fn itself. Of such a function, sizes that are met for the first time run
-    fn itself where that is quicker, as it is while a cache grows by one token in each call: the program has to be planned for each size.
-    Functions that do not write do likewise after 64 sizes.
+    lies with gaps, or shares memory with another, is written by fn itself.
 
     fn itself runs if gradients are needed, under autocast, and if it cannot be traced, which warns once. The programs of the `limit`
     combinations used last are kept. Without fn this is a decorator. `exact` sets `Program.exact`; training steps always are exact.

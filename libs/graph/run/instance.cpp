@@ -148,10 +148,7 @@ void Instance::give_results(tn_tensor** results) {
   std::vector<Tensor> views;  // first whatever can fail
   for (size_t k = 0; k < gives_.size(); ++k) {
     if (gives_[k] != Gives::kView) continue;
-    views.push_back(view_in(graph_.results[k], flats_));
-    // The next run may compute the constant anew, in its place.
-    if (graph_.derived != nullptr && graph_.derived->holds(memory_of(views.back().get())))
-      views.back() = views.back().clone();
+    views.push_back(given_out(graph_, view_in(graph_.results[k], flats_)));
   }
   for (size_t k = 0, at = 0; k < gives_.size(); ++k) {
     Tensor& flat = flats_[graph_.results[k].buffer];

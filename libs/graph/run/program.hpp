@@ -5,10 +5,10 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "ir/reach.hpp"
 #include "pass/decisions.hpp"
+#include "run/by_calls.hpp"
 #include "run/instance.hpp"
 #include "run/packing.hpp"
 #include "run/pool.hpp"
@@ -85,8 +85,10 @@ class Program {
   void check_device(size_t i, const tn_tensor* input) const;
   // Before a run writes to inputs: notes that it does. Throws Error if it cannot.
   void announce_writes(std::span<tn_tensor* const> inputs) const;
-  // The program for these dims of a graph that has some. The last few are kept.
-  std::shared_ptr<Program> at(std::vector<int64_t> dims);
+  // The program for these dims of a graph that has some. The last few are kept. NULL at the first meeting with sizes at which a plan would
+  // cost more than it saves in one run: `calls` does that run.
+  std::shared_ptr<Program> at(const std::vector<int64_t>& dims, std::unique_ptr<ByCalls>& calls);
+  bool begins_by_calls(const Graph& concrete) const;
   std::vector<int64_t> dims_of_inputs(std::span<tn_tensor* const> inputs) const;
   void run_sized(std::span<tn_tensor* const> inputs, tn_tensor** results);
   void check_sized(std::span<tn_tensor* const> inputs) const;
@@ -114,9 +116,11 @@ class Program {
     std::vector<int64_t> dims;
     std::shared_ptr<Program> program;
   };
-  std::list<Planned> planned_;     // the most recently used first
-  Decided decided_;                // shared by `planned_`
-  std::optional<Graph> concrete_;  // the graph at the sizes that were met last
+  std::list<Planned>
+      planned_;           // the most recently used first; sizes that were met once have no program
+  size_t sizes_met_ = 0;  // how often sizes were new
+  Decided decided_;       // shared by `planned_`
+  Pool<ByCalls> calls_;
   std::atomic<bool> exact_;
   std::vector<tn_tensor*> state_;  // tensors of the graph that runs write to
 };

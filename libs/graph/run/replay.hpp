@@ -17,9 +17,13 @@ class Replay : public PlainValue {
       : flats_(flats), device_(device), symbols_(symbols) {}
   // Remembers the last view of each buffer from now on, because a node often reads what the one before wrote. Nodes must outlive this.
   void keep_views() { last_.resize(flats_.size()); }
+  void forget(uint32_t buffer) { last_[buffer] = {}; }
 
   // Writes the node's results into their views. Records no gradients.
   void run(const Node& node);
+  // The same, with views kept, for a node that makes whole buffers, which `flats` lacks so far: its results become these.
+  void run_new(const Node& node, std::span<Tensor> flats);
+  Tensor tensor(const View& view);
 
   // Arguments as the C ABI takes them.
   using PlainValue::operator();
@@ -30,7 +34,8 @@ class Replay : public PlainValue {
   tn_value operator()(const Views& views);
 
  private:
-  tn_tensor* at(const View& view);
+  uint32_t begin(const Node& node);
+  tn_tensor* at(const View& view) { return hold(tensor(view)); }
   tn_tensor* hold(Tensor tensor);
 
   struct Last {

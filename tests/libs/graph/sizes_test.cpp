@@ -31,11 +31,14 @@ TEST(Sizes, ResultsEqualEagerCalls) {
   const NoGrad no_grad;
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{1, 3}, {9, 50}, {77, 31}}) {
     const Tensor x = randn({rows, columns, 4});
-    const std::vector<Tensor> wanted = fn(In(&x, 1)), found = program({x});
-    ASSERT_EQ(found.size(), wanted.size());
-    for (size_t k = 0; k < wanted.size(); ++k) {
-      EXPECT_TRUE(std::ranges::equal(found[k].shape(), wanted[k].shape()));
-      EXPECT_EQ(bytes_of(found[k]), bytes_of(wanted[k])) << k << " at " << rows;
+    const std::vector<Tensor> wanted = fn(In(&x, 1));
+    for (int turn = 0; turn < 3; ++turn) {  // by calls, then by a plan
+      const std::vector<Tensor> found = program({x});
+      ASSERT_EQ(found.size(), wanted.size());
+      for (size_t k = 0; k < wanted.size(); ++k) {
+        EXPECT_TRUE(std::ranges::equal(found[k].shape(), wanted[k].shape()));
+        EXPECT_EQ(bytes_of(found[k]), bytes_of(wanted[k])) << k << " at " << rows;
+      }
     }
   }
   EXPECT_THROW(program({randn({2, 2, 4})}), Error);
@@ -84,6 +87,55 @@ TEST(Sizes, ThreadsRunOtherSizesAtOnce) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, std::vector<int>(4));
+}
+
+// A function of rows with results that are views, its input, a weight and one another.
+TEST(Sizes, CallsAndPlansGiveTheSame) {
+  const Tensor weight = randn({3, 4});
+  const auto fn = [&](In in) {
+    Tensor y = matmul(in[0], weight) * 2;
+    y.narrow(1, 1, 2).copy_(y.narrow(1, 0, 2) + 1);
+    const Tensor turned = y.transpose(0, 1);
+    return std::vector{turned,
+                       y,
+                       in[0],
+                       in[0].narrow(1, 0, 2),
+                       weight,
+                       turned.contiguous().exp(),
+                       y.sum({0}).cumsum(0)};
+  };
+  const graph::Program program = graph::trace({randn({2, 3})}, {{{0, {"rows", 0, 50}}}}, fn);
+  const NoGrad no_grad;
+  for (const int64_t rows : {1, 2, 33, 50}) {
+    const Tensor x = randn({rows, 3}), kept = x.clone();
+    const std::vector<Tensor> wanted = fn(In(&x, 1));
+    std::vector<Tensor> earlier;
+    for (int turn = 0; turn < 3; ++turn) {
+      const std::vector<Tensor> found = program({x});
+      for (size_t k = 0; k < wanted.size(); ++k) {
+        EXPECT_TRUE(std::ranges::equal(found[k].shape(), wanted[k].shape()));
+        EXPECT_EQ(bytes_of(found[k]), bytes_of(wanted[k])) << k << " at " << rows;
+      }
+      Tensor mine = found[5];
+      mine.fill_(0);  // is nobody else's
+      EXPECT_EQ(bytes_of(x), bytes_of(kept));
+      if (!earlier.empty()) {
+        EXPECT_EQ(bytes_of(earlier[0]), bytes_of(wanted[0]));
+      }
+      earlier = found;
+    }
+  }
+}
+
+TEST(Sizes, RunsByCallsKeepNothing) {
+  const Widened widened;
+  const graph::Program program = graph::trace({randn({2, 8})}, {{{0, {"rows"}}}}, widened);
+  const Device host("cpu");
+  const NoGrad no_grad;
+  program({randn({60, 8})});
+  const uint64_t before = host.memory().used;
+  for (int64_t rows = 61; rows < 110; ++rows) program({randn({rows, 8})});
+  EXPECT_EQ(host.memory().used, before);
 }
 
 TEST(Sizes, ABranchOnASizeIsRefused) {

@@ -48,13 +48,20 @@ def unseen(ranges, seed):
     return ends + [{axis: draw.randint(*bounds) for axis, bounds in ranges.items()} for _ in range(18)]
 
 
+def twice(program, *args):
+    """What the program gives for sizes that are new, when it may call ops, and the same by its plan."""
+    found = program(*args)
+    assert same(program(*args), found)
+    return found
+
+
 def check_at(program, fn, *shapes):
     """The program has the bits of the function at these shapes."""
     program.exact = True
     for shape in shapes:
         x = tenon.randn(shape)
         with tenon.no_grad():
-            assert same(program(x), fn(x))
+            assert same(twice(program, x), fn(x))
 
 
 @pytest.mark.parametrize(('module', 'shape', 'ranges'), MODULES,
@@ -72,9 +79,9 @@ def test_modules(module, shape, ranges, tmp_path):
         for i, sizes in enumerate(unseen(ranges, 1)):
             x = tenon.randn([sizes.get(axis, size) for axis, size in enumerate(shape)])
             wanted = module(x)
-            assert same(traced(x), wanted), sizes
+            assert same(twice(traced, x), wanted), sizes
             if i % 5 == 0 and isinstance(wanted, tenon.Tensor):
-                assert same(loaded(x), wanted), sizes
+                assert same(twice(loaded, x), wanted), sizes
 
 
 class GPT(nn.Module):
@@ -108,7 +115,7 @@ def test_a_gpt_with_any_batch_size_and_length(own_mask):
     with tenon.no_grad():
         for sizes in unseen({0: (1, 9), 1: (1, 64)}, 2):
             tokens = tenon.randint((sizes[0], sizes[1]), 0, 11)
-            assert same(program(tokens), net(tokens, own_mask)), sizes
+            assert same(twice(program, tokens), net(tokens, own_mask)), sizes
     with pytest.raises(ValueError, match='length is 65 in input 0; the program takes 1 to 64'):
         program(tenon.zeros(2, 65, dtype=tenon.int64))
     assert program.inputs[0][2] == ('batch', 'length') and program.results[0][2] == (None, None, 11)
@@ -126,7 +133,7 @@ def test_numbers_that_follow_sizes():
                                 dynamic={'x': {0: Dim('rows', min=3), 1: 'columns'}, 'y': {0: 'more', 1: 'columns'}})
     for sizes in unseen({0: (3, 70), 1: (1, 33), 2: (1, 9)}, 3):
         x, y = tenon.randn(sizes[0], sizes[1]), tenon.randn(sizes[2], sizes[1])
-        assert same(program(x, y), fn(x, y)), sizes
+        assert same(twice(program, x, y), fn(x, y)), sizes
     with pytest.raises(ValueError, match='columns is 5 and, in input 1, 6'):
         program(tenon.randn(4, 5), tenon.randn(3, 6))
 
@@ -136,7 +143,7 @@ def test_values_that_depend_on_no_size_are_computed_once():
     program = tenon.graph.trace(lambda x: x + tenon.sin(table * 2).sum() + tenon.arange(x.shape[0])[:, None], tenon.ones(3, 6),
                                 dynamic={0: {0: 'rows'}})
     assert 'sin' not in str(program) and 'arange' in str(program)
-    assert same(program(tenon.ones(9, 6)), tenon.ones(9, 6) + tenon.sin(table * 2).sum() + tenon.arange(9)[:, None])
+    assert same(twice(program, tenon.ones(9, 6)), tenon.ones(9, 6) + tenon.sin(table * 2).sum() + tenon.arange(9)[:, None])
 
 
 def test_a_size_of_one_that_calls_other_ops_is_excluded():
@@ -189,7 +196,7 @@ def test_a_size_may_have_to_be_a_multiple(tmp_path):
         with tenon.no_grad():
             wanted = net(x)
         for run in program, loaded:
-            assert all(same(one, other) for one, other in zip(run(x), wanted, strict=True))
+            assert all(same(one, other) for one, other in zip(twice(run, x), wanted, strict=True))
     with pytest.raises(ValueError, match='height is 6 in input 0; the program takes 4 to .* by 4'):
         loaded(tenon.randn(1, 2, 6, 2))
 
@@ -211,7 +218,7 @@ def test_a_size_ends_with_a_table():
         assert program.dims == [Dim('length', 1, 64)]
         for length in 1, 63, 64:
             x = tenon.randn(length, 4)
-            assert same(program(x), fn[name](x))
+            assert same(twice(program, x), fn[name](x))
         with pytest.raises(ValueError, match='length is 65 in input 0; the program takes 1 to 64'):
             program(tenon.randn(65, 4))
 
@@ -245,7 +252,7 @@ def test_sizes_that_layers_round_up():
     x = tenon.randn(1, 1, 48, 8)
     program.exact = True
     with tenon.no_grad():
-        assert same(program(x), fn(x))
+        assert same(twice(program, x), fn(x))
 
 
 def test_a_size_begins_where_the_function_calls_the_same():
@@ -255,7 +262,7 @@ def test_a_size_begins_where_the_function_calls_the_same():
 
     program = tenon.graph.trace(fn, tenon.ones(300, 2), dynamic={0: {0: 'rows'}})
     assert program.dims == [Dim('rows', 101)]
-    assert same(program(tenon.ones(101, 2)), tenon.ones(101, 2).exp())
+    assert same(twice(program, tenon.ones(101, 2)), tenon.ones(101, 2).exp())
     with pytest.raises(ValueError, match='rows is 100'):
         program(tenon.ones(100, 2))
 
@@ -311,7 +318,7 @@ def test_compile_of_what_takes_multiples():
         warnings.simplefilter('error')
         for height in 8, 16, 24, 4:
             x = tenon.randn(1, 2, height, 6)
-            assert all(same(one, other) for one, other in zip(fast(x), net(x), strict=True))
+            assert all(same(one, other) for one, other in zip(twice(fast, x), net(x), strict=True))
 
 
 def test_sizes_are_not_large_all_at_once():
@@ -334,7 +341,7 @@ def test_small_tensors_made_of_sizes_follow_them():
     program = tenon.graph.trace(fn, tenon.ones(4, 6), dynamic={0: {0: 'rows', 1: 'columns'}})
     for shape in (1, 2), (5, 9), (300, 31):
         x = tenon.randn(shape)
-        assert all(same(one, other) for one, other in zip(program(x), fn(x), strict=True))
+        assert all(same(one, other) for one, other in zip(twice(program, x), fn(x), strict=True))
 
 
 def test_arguments():
@@ -412,7 +419,7 @@ def test_distances(p):
 
 
 def test_compile_when_sizes_go_on_growing():
-    """After many sizes the function itself may run at new ones, but not at those that return."""
+    """Neither new sizes nor those that return run the function."""
     calls = collections.deque()
 
     @tenon.compile(dynamic=True)
@@ -428,7 +435,7 @@ def test_compile_when_sizes_go_on_growing():
         cache, weights = grown(cache, x)
         assert same(cache, wanted) and same(weights, tenon.softmax(wanted @ x.mT, 0))
         seen[i] = len(calls)
-    assert seen[4] == seen[60] < seen[99]
+    assert seen[4] == seen[99]
     for length in range(90, 100):
         grown(cache[:length], x)
     assert len(calls) == seen[99]
