@@ -47,6 +47,40 @@ struct Slopes {
   HWY_ALIGN C of[3][Spot::kCount][kBlock];
 };
 
+// Bilinear taps of f32, which are read a vector at a time.
+template <class Spot, class C>
+constexpr bool kInLanes = HWY_TARGET != HWY_SCALAR&& std::is_same_v<C, float>&& Spot::kCount == 4;
+// What two taps read along a dimension, for a vector of coordinates: as GridAxis<float, 2>, without mirrors and slopes.
+template <class D>
+struct AxisLanes {
+  using Index = hn::Vec<hn::RebindToSigned<D>>;
+  Index at[2];  // -1: nothing
+  hn::Vec<D> weight[2];
+
+  HWY_INLINE AxisLanes(D d, hn::Vec<D> coordinate, int32_t size, const GridGeometry& g) {
+    const hn::RebindToSigned<D> signs;
+    const auto one = hn::Set(d, 1), most = hn::Set(d, static_cast<float>(kMostGridPlaces));
+    const auto wide = static_cast<float>(size), slope = (g.align ? wide - 1 : wide) / 2;
+    const auto c = hn::IfThenElse(hn::IsNaN(coordinate), hn::Neg(one),
+                                  hn::Min(hn::Max(coordinate, hn::Neg(most)), most));
+    auto place =
+        hn::Sub(hn::Mul(hn::Add(c, one), hn::Set(d, slope)), hn::Set(d, g.align ? 0.0F : 0.5F));
+    if (g.padding == GridPadding::kBorder)
+      place = hn::Min(hn::Max(place, hn::Zero(d)), hn::Set(d, wide - 1));
+    place = hn::IfThenElse(hn::Lt(hn::Abs(place), most), place, hn::Set(d, -2));
+    const auto base = hn::Floor(place);
+    weight[1] = hn::Sub(place, base);
+    weight[0] = hn::Sub(one, weight[1]);
+    const auto first = hn::ConvertTo(signs, base);
+    for (int32_t k = 0; k < 2; ++k) {
+      const auto there = hn::Add(first, hn::Set(signs, k));
+      const auto outside =
+          hn::Or(hn::Lt(there, hn::Zero(signs)), hn::Gt(there, hn::Set(signs, size - 1)));
+      at[k] = hn::IfThenElse(outside, hn::Set(signs, -1), there);
+    }
+  }
+};
+
 // Taps of a block's outputs; behind the last of them they read the first element, for nothing.
 template <class Spot, class C>
 struct Taps {
@@ -60,6 +94,9 @@ struct Taps {
                        Slopes<Spot, C>* slopes = nullptr) {
     const GridGeometry& g = operands.of;
     const C* place = operands.grid + (block.sample * g.out_plane + block.first) * g.spatial;
+    const bool plain = g.spatial == 2 && g.padding != GridPadding::kReflection;
+    if constexpr (kInLanes<Spot, C>)
+      if (plain && slopes == nullptr) return read_lanes(g, place, block.count);
     Index least = 0;
     for (int64_t i = 0; i < block.count; ++i, place += g.spatial) {
       const Spot spot(g, place[0], place[1], g.spatial == 3 ? place[2] : C(0));
@@ -71,11 +108,42 @@ struct Taps {
           slopes->of[c][k][i] = spot.slope(k, c);
       }
     }
-    for (uint32_t k = 0; k < kCount; ++k) {
-      std::fill(at[k] + block.count, at[k] + kBlock, Index(0));
-      std::fill(weight[k] + block.count, weight[k] + kBlock, C(0));
-    }
+    end_behind(block.count);
     whole = least == 0;
+  }
+  HWY_INLINE void end_behind(int64_t count) {
+    for (uint32_t k = 0; k < kCount; ++k) {
+      std::fill(at[k] + count, at[k] + kBlock, Index(0));
+      std::fill(weight[k] + count, weight[k] + kBlock, C(0));
+    }
+  }
+  HWY_INLINE void read_lanes([[maybe_unused]] const GridGeometry& g,
+                             [[maybe_unused]] const float* place, [[maybe_unused]] int64_t count) {
+#if HWY_TARGET != HWY_SCALAR
+    const hn::ScalableTag<float> d;
+    const hn::RebindToSigned<decltype(d)> signs;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto width = hn::Set(signs, g.in[2]);
+    HWY_ALIGN float rest[2 * hn::MaxLanes(d)] = {};
+    auto least = hn::Zero(signs);
+    for (int64_t i = 0; i < count; i += lanes) {
+      const float* from = place + 2 * i;
+      if (i + lanes > count) from = std::copy_n(from, 2 * (count - i), rest) - 2 * (count - i);
+      auto u = hn::Zero(d), v = u;
+      hn::LoadInterleaved2(d, from, u, v);
+      const AxisLanes x(d, u, g.in[2], g), y(d, v, g.in[1], g);
+      for (uint32_t k = 0; k < kCount; ++k) {
+        const auto b = y.at[k / 2], c = x.at[k % 2];
+        const auto index = hn::IfThenElse(hn::Lt(hn::Or(b, c), hn::Zero(signs)), hn::Set(signs, -1),
+                                          hn::Add(hn::Mul(b, width), c));
+        hn::Store(index, signs, at[k] + i);
+        hn::Store(hn::Mul(y.weight[k / 2], x.weight[k % 2]), d, weight[k] + i);
+        least = hn::Min(least, index);
+      }
+    }
+    end_behind(count);
+    whole = hn::GetLane(hn::MinOfLanes(signs, least)) == 0;
+#endif
   }
   // What tap k of the outputs from i on reads of a plane; 0 outside.
   template <class D>

@@ -18,6 +18,9 @@ HWY_INLINE void put(D d, hn::Vec<D> v, C* to, int64_t at, const Block& block) {
     store_first(v, d, to + at, static_cast<size_t>(block.count - at));
 }
 
+// Pairs are made once for all channels; fewer do not make up for it.
+constexpr int64_t kLeastInPairs = 4;
+
 // The same of taps in pairs.
 template <class Spot>
 void sample_pairs([[maybe_unused]] const Operands<float>& operands,
@@ -54,7 +57,8 @@ void sample_block(const Operands<C>& operands, int64_t i, C* out) {
   Taps<Spot, C> taps;
   taps.read(operands, block);
   if constexpr (kInPairs<Spot, C>)
-    if (Pairs<Spot>::fit(g)) return sample_pairs(operands, taps, block, out);
+    if (g.channels >= kLeastInPairs && Pairs<Spot>::fit(g))
+      return sample_pairs(operands, taps, block, out);
   for (int64_t c = block.sample * g.channels; c < (block.sample + 1) * g.channels; ++c) {
     const C* plane = operands.x + c * g.in_plane;
     C* to = out + c * g.out_plane + block.first;

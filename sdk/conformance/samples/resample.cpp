@@ -343,9 +343,11 @@ std::vector<GridCase> grid_cases() {
       }
   for (const std::string mode : {"bilinear", "bicubic"}) {
     cases.push_back({mode, "zeros", false, {2, 3, 9, 11}, {2, 17, 13, 2}});
+    cases.push_back({mode, "zeros", false, {2, 5, 9, 11}, {2, 7, 9, 2}});
     cases.push_back({mode, "reflection", true, {1, 2, 1, 3}, {1, 2, 2, 2}});
   }
   cases.push_back({"bilinear", "border", true, {1, 3, 5, 4, 6}, {1, 7, 5, 4, 3}});
+  cases.push_back({"bilinear", "border", true, {1, 4, 2, 4, 6}, {1, 2, 5, 4, 3}});
   cases.push_back({"bilinear", "zeros", false, {0, 2, 4, 3}, {0, 2, 3, 2}});
   cases.push_back({"bilinear", "zeros", false, {2, 2, 4, 3}, {2, 0, 3, 2}});
   cases.push_back({"bilinear", "zeros", false, {2, 0, 4, 3}, {2, 2, 3, 2}});
