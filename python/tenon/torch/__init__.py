@@ -88,7 +88,7 @@ _LAZY = {name: module for module, names in {
     'func': 'vmap',
     'sparse': 'sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor',
     'sparse.products': 'spmm',
-    'compiler': 'compile',
+    'compiler': 'compile cond',
     'printing': 'set_printoptions',
     'amp.autocast_mode': '''autocast get_autocast_dtype set_autocast_dtype is_autocast_enabled set_autocast_enabled
         is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache''',

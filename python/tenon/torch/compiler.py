@@ -2,15 +2,13 @@
 import functools
 import warnings
 
-import tenon
-
-from .. import _core
+from .. import _core, graph
 from .._errors import PreconditionError
 from ..autograd import is_grad_enabled
 from ..nn.module import Module
 
-__all__ = ['OptimizedModule', 'allow_in_graph', 'assume_constant_result', 'compile', 'disable', 'is_compiling', 'is_dynamo_compiling', 'list_backends',
-           'reset']
+__all__ = ['OptimizedModule', 'allow_in_graph', 'assume_constant_result', 'compile', 'cond', 'cudagraph_mark_step_begin', 'disable', 'is_compiling',
+           'is_dynamo_compiling', 'is_exporting', 'list_backends', 'nested_compile_region', 'reset']
 
 _AS_WRITTEN = ('eager', 'aot_eager', 'aot_eager_decomp_partition')
 
@@ -34,7 +32,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend='inductor', mo
     if isinstance(model, OptimizedModule):
         return model
     dynamic = dynamic is not False
-    return OptimizedModule(model, dynamic) if isinstance(model, Module) else tenon.compile(model, dynamic=dynamic)
+    return OptimizedModule(model, dynamic) if isinstance(model, Module) else graph.compile(model, dynamic=dynamic)
 
 
 class OptimizedModule(Module):
@@ -44,7 +42,7 @@ class OptimizedModule(Module):
     """
 
     def __init__(self, module, dynamic):
-        self._orig_mod, self._dynamic, self._recorded = module, dynamic, tenon.compile(module, dynamic=dynamic)
+        self._orig_mod, self._dynamic, self._recorded = module, dynamic, graph.compile(module, dynamic=dynamic)
 
     def forward(self, *args, **kwargs):
         module = self._orig_mod
@@ -92,12 +90,17 @@ def disable(fn=None, recursive=True, *, reason=None):
     return plain
 
 
+def cond(pred, true_fn, false_fn, operands=()):
+    """true_fn(*operands) if pred is true, else false_fn(*operands); recorded as a branch that each run takes. See `tenon.graph.cond`."""
+    return graph.cond(pred, true_fn, false_fn, *operands)
+
+
 def allow_in_graph(fn):
     """Returns the function."""
     return fn
 
 
-assume_constant_result = allow_in_graph
+assume_constant_result = nested_compile_region = allow_in_graph
 
 
 def is_compiling():
@@ -105,12 +108,16 @@ def is_compiling():
     return _core._trace_active()
 
 
-is_dynamo_compiling = is_compiling
+is_dynamo_compiling = is_exporting = is_compiling
 
 
 def list_backends(exclude_tags=('debug', 'experimental')):
     """The one that there is."""
     return ['tenon']
+
+
+def cudagraph_mark_step_begin():
+    """Does nothing: results of a run are not overwritten by the next."""
 
 
 def reset():

@@ -83,7 +83,7 @@ class strict_fusion:
         return None
 
 
-_RECORD = 'record a program with torch.compile or tenon.graph.trace, whose programs can be saved'
+_RECORD = 'record a program with torch.export or tenon.graph.trace, whose programs can be saved'
 __getattr__ = absent(__name__, {**dict.fromkeys('trace_module ScriptModule ScriptFunction'.split(), _RECORD),
-                                **dict.fromkeys(('save', 'load'), 'save and load programs with tenon.graph, or models with tenon.onnx'),
+                                **dict.fromkeys(('save', 'load'), 'save and load programs with torch.export or tenon.graph, or models with tenon.onnx'),
                                 **dict.fromkeys(('fork', 'wait'), 'call the function')})

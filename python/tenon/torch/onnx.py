@@ -1,20 +1,17 @@
 """torch.onnx: ONNX model files, built on tenon.onnx."""
 import contextlib
 import enum
-import inspect
 import os
 import tempfile
 import warnings
-from typing import Any
 
 import tenon
 
-from .._core import Tensor
-from ..graph import Dim, trace
 from ..nn import Module
+from .export import ExportedProgram
+from ._recorded import arguments_of, by_shapes, tensor_names, tensors_of, traced
 
 __all__ = ['ONNXProgram', 'OperatorExportTypes', 'TrainingMode', 'export', 'is_in_onnx_export', 'select_model_mode_for_export']
-_FEWEST = 8  # sizes that distinguish formulas
 _OLDEST = 18  # the opset written if an older one is requested
 
 
@@ -63,6 +60,16 @@ def is_in_onnx_export():
 
 
 @contextlib.contextmanager
+def _in_export():
+    global _exporting
+    before, _exporting = _exporting, True
+    try:
+        yield
+    finally:
+        _exporting = before
+
+
+@contextlib.contextmanager
 def select_model_mode_for_export(model, mode):
     """A scope in which a module and its parts are in a mode; afterwards each has its own mode again."""
     parts = list(model.modules()) if isinstance(model, Module) else []
@@ -81,7 +88,7 @@ def export(model, args=(), f=None, *, kwargs=None, verbose=None, input_names=Non
            dump_exported_program=False, artifacts_dir='.', fallback=False, export_params=True, keep_initializers_as_inputs=False,
            dynamic_axes=None, training=TrainingMode.EVAL, operator_export_type=OperatorExportTypes.ONNX, do_constant_folding=True,
            custom_opsets=None, export_modules_as_functions=False, autograd_inlining=True):
-    """Writes what model(*args, **kwargs) computes as a model into f, a path or an object that has write().
+    """Writes what model(*args, **kwargs), or a program of torch.export, computes as a model into f, a path or an object that has write().
 
     dynamic_axes names sizes that runs choose by input, {'x': {0: 'batch'}}, dynamic_shapes by argument or in the structure of args;
     results follow them. The module is in evaluation unless `training` says otherwise. If opset_version is older than 18, opset 18 is
@@ -89,20 +96,18 @@ def export(model, args=(), f=None, *, kwargs=None, verbose=None, input_names=Non
     """
     if export_params is False or custom_translation_table or custom_opsets or export_modules_as_functions:
         raise NotImplementedError('[onnx.export] models are written with their weights, and in the ops of ONNX')
-    args, names = _bound(model, args, kwargs)
-    tensors = list(_tensors(args))
-    dims = _by_axes(dynamic_axes, input_names or names, output_names) if dynamic_axes else _by_shapes(dynamic_shapes, args, names)
-    global _exporting
-    before, _exporting = _exporting, True
-    try:
-        with select_model_mode_for_export(model, training), tenon.no_grad():
-            program = _traced(model, args, tensors, dims)
+    if isinstance(model, ExportedProgram):
+        program, names, tensors = model.program, [name for name, *_ in model.program.inputs], list(tensors_of(model.example_inputs))
+        wanted = program(*model.example_inputs[0]) if verify else None
+    else:
+        args, arguments = arguments_of(model, args, kwargs)
+        tensors, named = list(tensors_of(args)), tensor_names(arguments)
+        dims = _by_axes(dynamic_axes, input_names or named, output_names) if dynamic_axes else by_shapes(dynamic_shapes, args, arguments)
+        names = [named.get(at, '') for at in range(len(tensors))] if arguments else []
+        with _in_export(), select_model_mode_for_export(model, training), tenon.no_grad():
+            program = traced(model, args, tensors, dims)
             wanted = model(*args) if verify else None
-    finally:
-        _exporting = before
-    default = [names.get(at, '') for at in range(len(tensors))] if isinstance(names, dict) else []
-    made = ONNXProgram(program, {'opset': _opset(opset_version), 'output_names': output_names,
-                                 'input_names': list(input_names) if input_names else default})
+    made = ONNXProgram(program, {'opset': _opset(opset_version), 'output_names': output_names, 'input_names': list(input_names or names)})
     if f is not None:
         made.save(f)
     if verify:
@@ -112,62 +117,11 @@ def export(model, args=(), f=None, *, kwargs=None, verbose=None, input_names=Non
     return made
 
 
-def _traced(model, args, tensors, dims):
-    """The program of model(*args). A module may limit the length of its input, so sizes without a range are first tried without a
-    limit, then with one of them, or all, limited to a few times those of args."""
-    dims = {at: {axis: dim if isinstance(dim, Dim) else Dim(dim) for axis, dim in axes.items()} for at, axes in dims.items() if axes}
-    sizes = {dim.name: tensors[at].shape[axis] for at, axes in dims.items() for axis, dim in axes.items() if dim.max is None}
-    failure = None
-    for limits in [{}, *({name: times * sizes[name] for name in names}
-                         for names in [[name] for name in sizes] + [list(sizes)] * (len(sizes) > 1) for times in (8, 4, 2, 1))]:
-        if any(limit < _FEWEST for limit in limits.values()):
-            continue
-        limited = {at: {axis: dim._replace(max=limits[dim.name]) if dim.name in limits else dim for axis, dim in axes.items()}
-                   for at, axes in dims.items()}
-        try:
-            return trace(model, *args, dynamic=limited or None)
-        except (tenon.Error, AssertionError, LookupError, RuntimeError, ValueError) as error:
-            if not limited:
-                raise
-            failure = failure or error
-    raise failure  # pyright: ignore[reportGeneralTypeIssues]
-
-
 def _opset(version):
     if version is not None and version < _OLDEST:
         warnings.warn(f'[onnx.export] opset {version} was asked for; the model is written in opset {_OLDEST}', stacklevel=3)
         return _OLDEST
     return version or _OLDEST
-
-
-def _bound(model, args, kwargs):
-    """The arguments by position, and for the position of each tensor among them its parameter's name."""
-    args = (args,) if isinstance(args, Tensor) else tuple(args)
-    if kwargs is None and args and isinstance(args[-1], dict):  # in the form of PyTorch's older exporter
-        args, kwargs = args[:-1], args[-1]
-    try:
-        bound = inspect.signature(getattr(model, 'forward', model)).bind(*args, **(kwargs or {}))
-    except (TypeError, ValueError):
-        if kwargs:
-            raise
-        return args, {}
-    if bound.kwargs:
-        raise TypeError(f'[onnx.export] {", ".join(bound.kwargs)}: arguments that have a name alone cannot be exported')
-    names, at = {}, 0
-    for name, value in bound.arguments.items():
-        if isinstance(value, Tensor):
-            names[at] = name
-        at += sum(1 for _ in _tensors(value))
-    return bound.args, names
-
-
-def _tensors(value: Any):
-    """The tensors of nested tuples, lists and dicts, in order."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list, dict)):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(part)
 
 
 def _by_axes(dynamic_axes, inputs, outputs):
@@ -183,44 +137,10 @@ def _by_axes(dynamic_axes, inputs, outputs):
     return dims
 
 
-def _by_shapes(dynamic_shapes, args, names):
-    """{position: {axis: dim}} from dynamic_shapes: a structure like the arguments, or a dict by their names."""
-    if not dynamic_shapes:
-        return {}
-    if isinstance(dynamic_shapes, dict) and all(isinstance(key, str) for key in dynamic_shapes):
-        places = {name: at for at, name in names.items()}
-        unknown = [key for key, axes in dynamic_shapes.items() if axes and key not in places]
-        if unknown:
-            raise ValueError(f'[onnx.export] dynamic_shapes names {", ".join(unknown)}; tensors are {", ".join(places)}')
-        return {places[key]: _axes(axes, places[key]) for key, axes in dynamic_shapes.items() if axes}
-    found = []
-    _gather(args, tuple(dynamic_shapes), found)
-    return {at: _axes(axes, at) for at, axes in enumerate(found) if axes}
-
-
-def _gather(value, shapes, found):
-    """Appends what `shapes` says about each tensor of a structure."""
-    if isinstance(value, Tensor):
-        found.append(shapes)
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            _gather(part, (shapes or {}).get(key), found)
-    elif isinstance(value, (tuple, list)):
-        for i, part in enumerate(value):
-            _gather(part, shapes[i] if shapes else None, found)
-
-
-def _axes(axes, at):
-    """{axis: name or Dim}; a Dim.DYNAMIC, which has no name, is a size of its own."""
-    pairs = axes.items() if isinstance(axes, dict) else enumerate(axes)
-    return {axis: dim if isinstance(dim, (str, Dim)) else f's{at}_{axis}' for axis, dim in pairs
-            if dim is not None and not isinstance(dim, int) and getattr(dim, 'varies', True)}
-
-
 def _verify(made, tensors, wanted):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'model.onnx')
         made.save(path)
         found = tenon.onnx.load(path)(*tensors)
-    for one, other in zip(_tensors(found), _tensors(wanted), strict=True):
+    for one, other in zip(tensors_of(found), tensors_of(wanted), strict=True):
         tenon.testing.assert_close(one, other)

@@ -147,11 +147,11 @@ def test_wrong_options_are_named():
     model, x = Net().eval(), torch.randn(1, 3, 4, 4)
     with pytest.warns(UserWarning, match="dynamic_axes names 'imag'"):
         torch.onnx.export(model, x, io.BytesIO(), dynamic_axes={'imag': {0: 'n'}})
-    with pytest.raises(ValueError, match='dynamic_shapes names imag; tensors are image'):
+    with pytest.raises(ValueError, match='dynamic_shapes names imag; arguments are image'):
         torch.onnx.export(model, x, io.BytesIO(), dynamic_shapes={'imag': {0: 'n'}})
     with pytest.raises(TypeError, match='have a name alone'):
         torch.onnx.export(lambda x, *, y: x * y, x, io.BytesIO(), kwargs={'y': 2.0})
     with pytest.raises(NotImplementedError, match='with their weights'):
         torch.onnx.export(model, x, io.BytesIO(), export_params=False)
     with pytest.raises(AttributeError, match='tenon.graph.trace'):
-        torch.export.export(model, (x,))
+        torch.export.draft_export(model, (x,))

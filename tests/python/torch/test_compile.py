@@ -104,3 +104,13 @@ def test_steps_are_recorded():
     losses = [step(ours.ones(4, 2)).item() for _ in range(5)]
     assert losses == sorted(losses, reverse=True) and step._programs
     assert tenon.compile is not ours.compile
+
+
+def test_a_branch_is_recorded(torch):
+    def run(t):
+        def signed(x):
+            return t.cond(x.sum() > 0, lambda y: y * 2, lambda y: -y, (x,))
+        return signed(t.ones(2)), signed(-t.ones(2))
+    same(torch, run)
+    recorded = ours.compile(lambda x: ours.cond(x.sum() > 0, lambda y: y * 2, lambda y: -y, (x,)))
+    assert recorded(ours.ones(2)).tolist() == [2, 2] and recorded(-ours.ones(2)).tolist() == [1, 1] and len(recorded._programs) == 1
