@@ -9,6 +9,7 @@ namespace {
 constexpr size_t kMostFactors = 20;
 constexpr size_t kDegree = 5;         // as in the scores of attention over an image: b * (h * w)^2
 constexpr int64_t kMostBy = 128;      // of quotients
+constexpr size_t kFewFactors = 6;     // of which quotients of products are looked for
 constexpr int64_t kMostMultiple = 8;  // for the sum that is rounded
 constexpr int64_t kLarge = int64_t{1} << 52;
 
@@ -166,27 +167,38 @@ std::optional<Size> Formulas::half(const Samples& values) const {
   return made;
 }
 
-// values = (a*x + b) / by, rounded down: by * values - a*x lies in an interval of `by` numbers.
 std::optional<Size> Formulas::quotient(const Samples& values) {
-  for (int64_t by = 2; by <= kMostBy; ++by)
-    for (int64_t a = 1; a <= std::min(kMostMultiple, by * 2); ++a) {
-      if (std::gcd(a, by) != 1) continue;
-      for (const uint32_t f : factors_) {
-        int64_t low = -kLarge, high = kLarge;
-        for (size_t p = 0; p < probes_ && low <= high; ++p) {
-          const int64_t rest = by * values[p] - a * values_[f][p];
-          low = std::max(low, rest);
-          high = std::min(high, rest + by - 1);
-        }
-        if (low > high) continue;
-        if (low != high && !ambiguous_) ambiguous_ = Ambiguous{a, f, by, low, high};
-        Size made = sum_of({{a, {f}}}, low);
-        made.kind = Size::Kind::Quotient;
-        made.by = by;
-        return made;
+  for (const size_t degree : {1, 2}) {
+    if (degree > 1 && factors_.size() > kFewFactors) break;
+    for (int64_t by = 2; by <= kMostBy; ++by)
+      for (int64_t a = 1; a <= std::min(kMostMultiple, by * 2); ++a) {
+        if (std::gcd(a, by) != 1) continue;
+        for (const Product& x : products_[degree])
+          if (auto made = quotient_of(values, a, x, by)) return made;
       }
-    }
+  }
   return std::nullopt;
+}
+
+// values = (a*x + b) / by, rounded down: by * values - a*x lies in an interval of `by` numbers.
+std::optional<Size> Formulas::quotient_of(const Samples& values, int64_t a, Product x, int64_t by) {
+  Wide low = -kLarge, high = kLarge;
+  for (size_t p = 0; p < probes_ && low <= high; ++p) {
+    const Wide rest = Wide{by} * values[p] - Wide{a} * x.values[p];
+    low = std::max(low, rest);
+    high = std::min(high, rest + by - 1);
+  }
+  if (low > high) return std::nullopt;
+  const auto rest = static_cast<int64_t>(low);
+  if (low != high && !ambiguous_) {
+    const uint32_t of =
+        x.of.size() == 1 ? x.of[0] : static_cast<uint32_t>(dims_) + find(x.values, false).value();
+    ambiguous_ = Ambiguous{a, of, by, rest, static_cast<int64_t>(high)};
+  }
+  Size made = sum_of({{a, x.of}}, rest);
+  made.kind = Size::Kind::Quotient;
+  made.by = by;
+  return made;
 }
 
 // Numbers that stop growing at a limit, as in x[:, :64].

@@ -44,6 +44,7 @@ class Formulas {
   std::optional<Size> two_products(const Samples& values) const;
   std::optional<Size> half(const Samples& values) const;
   std::optional<Size> quotient(const Samples& values);
+  std::optional<Size> quotient_of(const Samples& values, int64_t a, Product x, int64_t by);
   std::optional<Size> bounded(const Samples& values) const;
   uint32_t keep(Size size, const Samples& values, bool factor);
 

@@ -2,16 +2,29 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 namespace tenon::onnx {
 namespace {
 
-// Sizes that few layers have, so that a probe is not mistaken for another dimension. Each eight in a row, or at odd paces, have every
-// rest by 8, so that halves rounded down differ from halves rounded up.
-constexpr std::array<int64_t, 16> kUnusual = {101, 106, 111, 108, 113, 126, 107, 136,
-                                              109, 114, 127, 124, 137, 118, 131, 152};
+// Sizes that few layers have, so that a probe is not mistaken for another dimension. Four in a row have every odd rest by 8, or every even
+// one, so that halves rounded down differ from halves rounded up.
+constexpr std::array<std::array<int64_t, 8>, 2> kUnusual = {
+    {{101, 111, 113, 107, 109, 127, 137, 131}, {106, 108, 126, 136, 114, 124, 118, 152}}};
 constexpr size_t kProbes = 8;
+// Of the number of a probe, the bits whose sum tells whether a dim is odd there. Of any three dims all combinations occur, so halves of
+// their products and sums differ, too.
+constexpr std::array<size_t, 7> kBits = {1, 2, 4, 3, 5, 6, 7};
+
+int64_t unusual(size_t probe, size_t dim) {
+  const auto even = [&](size_t k) {
+    return static_cast<size_t>(std::popcount(k & kBits.at(dim % kBits.size()))) % 2;
+  };
+  size_t before = 0;
+  for (size_t k = 0; k < probe; ++k) before += even(k) == even(probe) ? 1 : 0;
+  return kUnusual.at(even(probe)).at((before + 3 * dim) % 8);
+}
 constexpr std::array kForms = {Follows::Form::Plain, Follows::Form::Reciprocal, Follows::Form::Root,
                                Follows::Form::ReciprocalRoot, Follows::Form::Log};
 
@@ -58,8 +71,7 @@ void Sizes::probe() {
       const int64_t by = dims_[d].multiple, least = dims_[d].min / by, most = dims_[d].max / by;
       const int64_t low = std::clamp(std::clamp<int64_t>(most / 4, 2, 24), least, most),
                     range = std::max<int64_t>(most - low - (most - low) / 4, 1);
-      // Each dim takes the numbers in another order, so that none is a formula of the others.
-      int64_t size = kUnusual.at((k * (2 * d + 1) + 5 * d) % kUnusual.size());
+      int64_t size = unusual(k, d);
       for (int64_t tries = 0; tries < range; ++tries, ++size) {
         const int64_t in_range = by * (low + ((size - low) % range + range) % range);
         if (std::ranges::find(sizes, in_range) != sizes.end() && tries + 1 < range) continue;

@@ -138,6 +138,18 @@ def test_numbers_that_follow_sizes():
         program(tenon.randn(4, 5), tenon.randn(3, 6))
 
 
+def test_halves_of_products():
+    def fn(x, y):
+        n = x.shape[0] * y.shape[0]
+        z = (x[:, None] * y).reshape(n, -1)
+        return z[:n // 2 + 1], z[:(n + 2) // 3].sum(0)
+
+    program = tenon.graph.trace(fn, tenon.randn(3, 4), tenon.randn(2, 4), dynamic={'x': {0: 'rows'}, 'y': {0: 'more'}})
+    for rows, more in (1, 1), (1, 5), (7, 3), (8, 9), (2, 64):
+        x, y = tenon.randn(rows, 4), tenon.randn(more, 4)
+        assert same(twice(program, x, y), fn(x, y)), (rows, more)
+
+
 def test_values_that_depend_on_no_size_are_computed_once():
     table = tenon.arange(6.0)
     program = tenon.graph.trace(lambda x: x + tenon.sin(table * 2).sum() + tenon.arange(x.shape[0])[:, None], tenon.ones(3, 6),

@@ -94,6 +94,8 @@ class Positions(nn.Module):
 B, BL = {0: {0: 'b'}}, {0: {0: 'b', 1: 'l'}}
 LONG = {0: {0: 'b', 1: Dim('l', max=32)}}
 CASES = {
+    'halves of products': (lambda x, y: (x[:, None] * y).reshape(-1, 4)[:x.shape[0] * y.shape[0] // 2 + 1],
+                           [[(3, 4), (2, 4)], [(1, 4), (5, 4)], [(7, 4), (3, 4)], [(4, 4), (1, 4)]], {0: {0: 'r'}, 1: {0: 'm'}}),
     'linear': (nn.Linear(4, 3), [[(2, 4)], [(5, 4)], [(1, 4)]], B),
     'linear of three dimensions': (nn.Linear(4, 3), [[(2, 3, 4)], [(5, 7, 4)], [(1, 1, 4)]], BL),
     'reshape': (lambda a: a.reshape((a.shape[0], -1)), [[(2, 3, 4)], [(5, 7, 4)]], BL),
