@@ -18,9 +18,10 @@ T* workspace(Workspace purpose, int64_t count) {
   return static_cast<T*>(workspace(purpose, static_cast<size_t>(count) * sizeof(T)));
 }
 
-// Handed out from one piece of this memory: parts of their own cache lines.
+// Handed out from one piece of this memory, or another,: parts of their own cache lines.
 class Room {
  public:
+  explicit Room(void* memory) : next_(static_cast<char*>(memory)) {}
   Room(Workspace purpose, size_t bytes) : next_(static_cast<char*>(workspace(purpose, bytes))) {}
   template <class T>
   T* take(int64_t count) {
