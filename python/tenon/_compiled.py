@@ -12,6 +12,7 @@ from ._errors import PreconditionError
 from .autograd import is_grad_enabled
 
 _MOST_FRESH = 8    # programs in a row for the same shapes
+_MANY_SHAPES = 8   # combinations that have programs of their own, before one for all sizes is tried without being asked for
 _MOST_CHANGES = 2  # traces in which the function changed something outside
 _AS_WRITTEN = object()  # in the place of results: the function itself has to run
 
@@ -25,7 +26,7 @@ class Compiled:
         self._fn, self._limit, self._programs, self._refused = fn, limit, {}, False
         # A step first runs as written, because optimizers create their state then.
         self._is_step, self._may_trace, self._ready = _reads.names_optimizer(fn), False, None
-        self._reads, self._fresh, self._changes, self._stale = _reads.Reads(fn), 0, 0, 0
+        self._reads, self._fresh, self._changes, self._stale, self._shapes = _reads.Reads(fn), 0, 0, 0, 0
 
     def __call__(self, *args, **kwargs):
         ready = self._ready
@@ -187,6 +188,9 @@ class Compiled:
             return self._refuse('what it reads, or its arguments besides tensors, is other in each call: give numbers that vary as tensors')
         before, kept = self._reads.told(), self._reads.kept()
         program = self._of_any_size(key, given, tensors) or self._traced(given, tensors)
+        self._shapes += 1
+        if self._dynamic is None and self._shapes >= _MANY_SHAPES:
+            self._dynamic = True
         if self._reads.told() == before:
             self._changes = 0 if program else self._changes
             return program

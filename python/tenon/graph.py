@@ -498,12 +498,13 @@ def load(path, device=None):
     return Program(_core._load_program(present(path), device))
 
 
-def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
+def compile(fn=None, *, limit=64, dynamic=None, exact=False, quantize=None):
     """A function that traces fn, a function or module, for each new combination of shapes and then runs the program.
 
     With dynamic=True the second combination makes one program for all sizes of the dimensions that differ from the first, if fn calls
     the same ops for all of them; a dict declares these dimensions beforehand, as for `trace`, and whole numbers among the arguments that
-    differ likewise, such as a place in a cache: `{'at': Dim('at', max=2047)}`.
+    differ likewise, such as a place in a cache: `{'at': Dim('at', max=2047)}`. By default that begins after eight combinations, with
+    dynamic=False never.
 
     Where no gradients are needed, fn may write into arguments and outside tensors, in place: runs write there, too. An argument that
     lies with gaps, or shares memory with another, is written by fn itself.

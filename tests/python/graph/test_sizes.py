@@ -430,6 +430,16 @@ def test_distances(p):
         assert (program(x, y) - torch.cdist(x, y, p)).abs().max() < 1e-3
 
 
+@pytest.mark.parametrize(('dynamic', 'most'), [(None, 8), (False, 40)])
+def test_many_shapes_get_one_program(dynamic, most):
+    fast = tenon.compile(lambda x: tenon.softmax(x @ x.mT, -1), dynamic=dynamic)
+    with tenon.no_grad():
+        for rows in range(1, 41):
+            x = tenon.randn(rows, 3)
+            assert same(twice(fast, x), tenon.softmax(x @ x.mT, -1))
+    assert most <= len({id(program) for program in fast._programs.values()}) <= most + 2
+
+
 def test_compile_when_sizes_go_on_growing():
     """Neither new sizes nor those that return run the function."""
     calls = collections.deque()

@@ -85,5 +85,5 @@ def test_a_cache_in_a_tree_goes_on_growing():
     assert (fast(x, cache, scale=3)[0] == step(x, cache, scale=3)[0]).all()
     found = fast(x.to(tenon.float64), {name: one.to(tenon.float64) for name, one in cache.items()}, scale=2)[0]
     assert found.dtype == tenon.float64
-    with pytest.raises(tenon.Error):
+    with pytest.raises(tenon.Error), pytest.warns(UserWarning, match='runs as it is written'):
         fast(x, {'keys': cache['keys'], 'values': tenon.randn(2, 5)}, scale=2)
