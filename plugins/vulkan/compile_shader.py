@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compiles a shader for each way to compute, with addressed and with bound buffers, into a header of constants.
 
-    compile_shader.py --glslc glslc --compute F32,I32 shaders/unary.comp unary.hpp
-    compile_shader.py --glslc glslc --compute F32 --define TN_EMULATED shaders/cooperative.comp cooperative_emulated.hpp
+    compile_shader.py --glslc glslc --compute F32,I32 --depfile unary.d shaders/unary.comp unary.hpp
+    compile_shader.py --glslc glslc --compute F32 --define TN_EMULATED --depfile c.d shaders/cooperative.comp cooperative_emulated.hpp
 """
 import argparse
 import pathlib
@@ -14,10 +14,12 @@ COMPUTE = ["F32", "F64", "I32", "I64"]  # the order of Compute in shader.hpp
 
 
 def compile_one(glslc, level, source, defines):
-    with tempfile.NamedTemporaryFile(suffix=".spv") as out:
+    """The module, and the files that it was made of."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, needs = pathlib.Path(folder) / "module", pathlib.Path(folder) / "needs"
         subprocess.run([glslc, level, "--target-env=vulkan1.2", "-fshader-stage=comp", *(f"-D{d}" for d in defines),
-                        str(source), "-o", out.name], check=True)
-        return pathlib.Path(out.name).read_bytes()
+                        "-MD", "-MF", needs, str(source), "-o", out], check=True)
+        return out.read_bytes(), needs.read_text().partition(": ")[2].split()
 
 
 def check_capabilities(code, source, allowed):
@@ -60,24 +62,28 @@ def main():
     parser.add_argument("--level", default="O", help="of glslc's optimization: O, O0 (inlines nothing: much smaller)")
     parser.add_argument("--define", action="append", default=[], help="a further macro")
     parser.add_argument("--allow", action="append", default=[], help="arithmetic that only devices with this shader are asked for: Float16")
+    parser.add_argument("--depfile", type=pathlib.Path, required=True, help="tells ninja what the source includes")
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("header", type=pathlib.Path)
     args = parser.parse_args()
     wanted = args.compute.split(",")
     name = args.header.stem
-    arrays, entries = [], []
+    arrays, entries, needs = [], [], set()
     for compute in COMPUTE:
         row = []
         for bound in (False, True):
             if compute not in wanted:
                 row.append("{}")
                 continue
-            code = compile_one(args.glslc, "-" + args.level, args.source, ["TN_" + compute] + (["TN_BOUND"] if bound else []) + args.define)
+            defines = ["TN_" + compute] + (["TN_BOUND"] if bound else []) + args.define
+            code, files = compile_one(args.glslc, "-" + args.level, args.source, defines)
+            needs.update(files)
             check_capabilities(code, args.source, args.allow)
             array = f"k_{name}_{compute.lower()}{'_bound' if bound else ''}"
             arrays.append(f"inline constexpr uint32_t {array}[] = {{\n{words_of(code)}}};\n")
             row.append(f"{{{array}, sizeof {array}, {written_bindings(code) if bound else 0}}}")
         entries.append("{" + ", ".join(row) + "}")
+    args.depfile.write_text(f"{args.header}: {' '.join(sorted(needs))}\n")
     args.header.write_text(
         f"// Made of {args.source.name} by compile_shader.py.\n#pragma once\n\n#include \"shader.hpp\"\n\n"
         "namespace tenon::vulkan::shaders {\n" + "".join(arrays) +

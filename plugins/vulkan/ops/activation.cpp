@@ -6,38 +6,36 @@
 namespace tenon::vulkan {
 namespace {
 
-enum Op : uint32_t {  // as shaders/activation.comp
-  kSigmoid,
-  kSilu,
-  kGelu,
-  kGeluTanh,
-  kElu,
-  kLeakyRelu,
-  kSoftplus
+namespace code {
+enum : uint32_t {
+#define OP(op, value) op = __LINE__,
+#define VARIANT OP
+#include "../shaders/activation.def"
+#undef VARIANT
+#undef OP
 };
+}  // namespace code
 
 void run_activation(const tn_call& call, uint32_t op) {
-  if (op == kGelu && text_arg(call, arg::gelu::approximate) == "tanh") op = kGeluTanh;
+  if (op == code::GELU && text_arg(call, arg::gelu::approximate) == "tanh") op = code::GELU_TANH;
   const Compute compute = compute_of(output(call).dtype);
-  const bool has_one = op == kElu || op == kLeakyRelu || op == kSoftplus;
+  const bool has_one = op == code::ELU || op == code::LEAKY_RELU || op == code::SOFTPLUS;
   // leaky_relu has its slope and softplus its beta where elu has alpha.
-  const auto words = attributes(compute, has_one ? real_arg(call, arg::elu::alpha) : 0,
-                                op == kSoftplus ? real_arg(call, arg::softplus::threshold) : 0);
+  const auto words =
+      attributes(compute, has_one ? real_arg(call, arg::elu::alpha) : 0,
+                 op == code::SOFTPLUS ? real_arg(call, arg::softplus::threshold) : 0);
   run_elementwise(call, shaders::activation, compute, op, words);
 }
 
 }  // namespace
 
 void add_activation_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, Op op) {
-    list.add_elementwise(schema, kFloats | kDouble, run_activation, op);
-  };
-  add(TN_SCHEMA_SIGMOID, kSigmoid);
-  add(TN_SCHEMA_SILU, kSilu);
-  add(TN_SCHEMA_GELU, kGelu);
-  add(TN_SCHEMA_ELU, kElu);
-  add(TN_SCHEMA_LEAKY_RELU, kLeakyRelu);
-  add(TN_SCHEMA_SOFTPLUS, kSoftplus);
+#define OP(op, value) \
+  list.add_elementwise(TN_SCHEMA_##op, kFloats | kDouble, run_activation, code::op);
+#define VARIANT(op, value)
+#include "../shaders/activation.def"
+#undef VARIANT
+#undef OP
 }
 
 }  // namespace tenon::vulkan

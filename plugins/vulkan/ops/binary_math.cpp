@@ -6,38 +6,31 @@
 namespace tenon::vulkan {
 namespace {
 
-enum Op : uint32_t {  // as shaders/binary_math.comp
-  kPow,
-  kAtan2,
-  kHypot,
-  kLogaddexp,
-  kGeluBackward,
-  kGeluTanhBackward,
-  kSiluBackward,
-  kSigmoidBackward,
-  kTanhBackward
+namespace code {
+enum : uint32_t {
+#define OP(op, value) op = __LINE__,
+#define VARIANT OP
+#include "../shaders/binary_math.def"
+#undef VARIANT
+#undef OP
 };
+}  // namespace code
 
 void run_binary_math(const tn_call& call, uint32_t op) {
-  if (op == kGeluBackward && text_arg(call, arg::gelu_backward::approximate) == "tanh")
-    op = kGeluTanhBackward;
+  if (op == code::GELU_BACKWARD && text_arg(call, arg::gelu_backward::approximate) == "tanh")
+    op = code::GELU_TANH_BACKWARD;
   run_elementwise(call, shaders::binary_math, compute_of(output(call).dtype), op);
 }
 
 }  // namespace
 
 void add_binary_math_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, Op op) {
-    list.add_elementwise(schema, kFloats | kDouble, run_binary_math, op);
-  };
-  add(TN_SCHEMA_POW, kPow);
-  add(TN_SCHEMA_ATAN2, kAtan2);
-  add(TN_SCHEMA_HYPOT, kHypot);
-  add(TN_SCHEMA_LOGADDEXP, kLogaddexp);
-  add(TN_SCHEMA_GELU_BACKWARD, kGeluBackward);
-  add(TN_SCHEMA_SILU_BACKWARD, kSiluBackward);
-  add(TN_SCHEMA_SIGMOID_BACKWARD, kSigmoidBackward);
-  add(TN_SCHEMA_TANH_BACKWARD, kTanhBackward);
+#define OP(op, value) \
+  list.add_elementwise(TN_SCHEMA_##op, kFloats | kDouble, run_binary_math, code::op);
+#define VARIANT(op, value)
+#include "../shaders/binary_math.def"
+#undef VARIANT
+#undef OP
 }
 
 }  // namespace tenon::vulkan

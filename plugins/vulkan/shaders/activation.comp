@@ -1,5 +1,5 @@
 #version 460
-// Activations, by CODE: the order of Op in ops/activation.cpp. Their attributes are words after those of the layout.
+// Activations, by CODE: the line of activation.def. Their attributes are words after those of the layout.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"
@@ -17,13 +17,9 @@ C softplus(C x, C beta, C threshold) {
 C apply(C x) {
   const C a = param(0);
   switch (CODE) {
-    case 0: return m_sigmoid(x);
-    case 1: return m_silu(x);
-    case 2: return m_gelu(x);
-    case 3: return gelu_tanh(x);
-    case 4: return x > C(0.0) ? x : a * m_expm1(x);
-    case 5: return x > C(0.0) ? x : x * a;
-    case 6: return softplus(x, a, param(1));
+#define OP(op, value) case __LINE__: return value;
+#define VARIANT OP
+#include "activation.def"
   }
   return x;
 }

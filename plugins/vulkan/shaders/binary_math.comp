@@ -1,6 +1,5 @@
 #version 460
-// Functions of two floats, and derivatives of activations times the incoming gradient, by CODE: the order of Op in
-// ops/binary_math.cpp.
+// Functions of two floats, and derivatives of activations times the incoming gradient, by CODE: the line of binary_math.def.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"
@@ -41,15 +40,9 @@ C silu_backward(C g, C x) {
 
 C apply(C x, C y) {
   switch (CODE) {
-    case 0: return m_pow(x, y);
-    case 1: return m_atan2(x, y);
-    case 2: return m_hypot(x, y);
-    case 3: return logaddexp(x, y);
-    case 4: return gelu_backward(x, y);
-    case 5: return gelu_tanh_backward(x, y);
-    case 6: return silu_backward(x, y);
-    case 7: return x * y * (C(1.0) - y);
-    case 8: return x * fma(-y, y, C(1.0));
+#define OP(op, value) case __LINE__: return value;
+#define VARIANT OP
+#include "binary_math.def"
   }
   return x;
 }
