@@ -5,6 +5,8 @@ from typing import Callable
 
 import numpy as np
 from hypothesis import strategies as st
+from tenon import _core
+from tenon._op_facts import ELEMENTWISE
 
 REAL, POSITIVE, UNIT, FRACTION = (-3, 3), (0.3, 3), (-0.9, 0.9), (0.05, 0.95)
 
@@ -12,7 +14,7 @@ REAL, POSITIVE, UNIT, FRACTION = (-3, 3), (0.3, 3), (-0.9, 0.9), (0.05, 0.95)
 @dataclass
 class Op:
     draw: Callable                 # draw -> shapes of the operands, and the other arguments by the table's names
-    theirs: Callable = None        # (torch, *operands, **arguments); torch.NAME(*operands, **arguments) if left out
+    theirs: Callable = None        # (torch, *operands, **arguments); torch.NAME or torch.nn.functional.NAME of the same if left out
     mine: Callable = None          # (tenon, *operands, **arguments); tenon.ops[NAME] if left out
     domain: tuple = REAL           # of all operands, or one for each
     second: bool = True            # whether gradients of gradients are compared, too
@@ -103,10 +105,6 @@ def loss(torch_name, count=2, **more):
     def drawn(draw):
         return [draw(shapes)] * count, {'reduction': draw(reduction)}
     return Op(drawn, lambda torch, *xs, **arguments: getattr(torch.nn.functional, torch_name)(*xs, **arguments), **more)
-
-
-def functional(name):
-    return lambda torch, *xs, **arguments: getattr(torch.nn.functional, name)(*xs, **arguments)
 
 
 def along(draw, rows=None):
@@ -397,20 +395,19 @@ def elementwise(names, **more):
 
 # first and second operand in separate ranges, so that neither remainder nor extremum is at a jump
 TABLE = {
-    **elementwise('neg abs sign square floor ceil round trunc frac exp exp2 expm1 sin cos atan sinh cosh tanh asinh erf erfc relu sigmoid'),
+    # what has one operand and is defined on REAL
+    **{name: Op(one) for name in ELEMENTWISE if _core.ops[name].is_differentiable and len(_core.ops[name].parameters) == 1},
     **elementwise('reciprocal log log2 log10 log1p sqrt rsqrt', domain=POSITIVE),
     **elementwise('tan asin acos atanh erfinv', domain=UNIT), 'acosh': Op(one, domain=(1.3, 4)),
     # by way of x + 16, because PyTorch's trigamma, which their gradients use, is off by 5e-10 for small x
     'lgamma': Op(one, lambda torch, x: torch.lgamma(x + 16) - sum(torch.log(x + i) for i in range(16)), domain=POSITIVE),
     'digamma': Op(one, lambda torch, x: torch.digamma(x + 16) - sum(1 / (x + i) for i in range(16)), domain=POSITIVE),
-    **{name: Op(one, functional(name)) for name in 'silu mish selu hardswish'.split()},
     'hardsigmoid': Op(one, lambda torch, x: torch.clamp(x / 6 + 0.5, 0, 1)),  # the gradient of PyTorch's own is of float32
-    'log_sigmoid': Op(one, functional('logsigmoid')),
-    'gelu': Op(one_with(approximate=st.sampled_from(['none', 'tanh'])), functional('gelu')),
-    'elu': Op(one_with(alpha=st.floats(0.5, 2)), functional('elu')),
+    'log_sigmoid': Op(one, lambda torch, x: torch.nn.functional.logsigmoid(x)),
+    'gelu': Op(one_with(approximate=st.sampled_from(['none', 'tanh']))), 'elu': Op(one_with(alpha=st.floats(0.5, 2))),
     'leaky_relu': Op(one_with(slope=st.floats(0.01, 0.5)),
                      lambda torch, x, slope: torch.nn.functional.leaky_relu(x, slope)),
-    'softplus': Op(one_with(beta=st.floats(0.5, 2), threshold=st.sampled_from([1., 20.])), functional('softplus')),
+    'softplus': Op(one_with(beta=st.floats(0.5, 2), threshold=st.sampled_from([1., 20.]))),
     'clone': Op(one), 'contiguous': Op(one, lambda torch, x: x.contiguous()), 'alias': Op(one, lambda torch, x: x.view_as(x)),
     'cast': Op(one, lambda torch, x: x.to(torch.float64).square().to(x.dtype),
                lambda tenon, x: tenon.cast(tenon.square(tenon.cast(x, 'float64')), x.dtype)),
@@ -461,7 +458,7 @@ TABLE = {
     **{name: Op(one_with(dim=dim)) for name in 'cumsum cumprod cummax cummin softmax log_softmax'.split()},
     'sort': Op(one_with(dim=dim, descending=st.booleans())), 'topk': Op(topmost),
     'matmul': Op(matrices),
-    'linear': Op(lambda draw: ([(draw(sizes), 3), (2, 3), (2,)], {}), functional('linear')),
+    'linear': Op(lambda draw: ([(draw(sizes), 3), (2, 3), (2,)], {})),
     'einsum': Op(summed, lambda torch, *xs, equation: torch.einsum(equation, *xs),
                  lambda tenon, *xs, equation: tenon.einsum(equation, list(xs))),
     'conv': Op(convolved(False), by_rank('conv{}d')), 'conv_transpose': Op(convolved(True), by_rank('conv_transpose{}d')),
@@ -470,7 +467,7 @@ TABLE = {
     'adaptive_avg_pool': Op(adaptive, lambda torch, x, size: by_rank('adaptive_avg_pool{}d')(torch, x, output_size=size)),
     'adaptive_max_pool': Op(adaptive, lambda torch, x, size: by_rank('adaptive_max_pool{}d')(torch, x, output_size=size)),
     'interpolate': Op(resized, torch_interpolate),
-    'grid_sample': Op(warped, functional('grid_sample'), domain=(REAL, (-1.7, 1.7)), second=False),  # PyTorch has no second gradient
+    'grid_sample': Op(warped, domain=(REAL, (-1.7, 1.7)), second=False),  # PyTorch has no second gradient
     'pad': Op(padded, lambda torch, x, pads, mode, value: torch.nn.functional.pad(x, pads, mode, value)),
     'gather': Op(gathered), 'scatter': Op(scattered(True), lambda torch, x, src, dim, index: torch.scatter(x, dim, index, src),
                                           lambda tenon, x, src, dim, index: tenon.scatter(x, dim, index, src)),
@@ -516,7 +513,7 @@ TABLE = {
                      lambda tenon, x, w, b, groups: tenon.group_norm(x, groups, w, b).y),
     'batch_norm': Op(batch, lambda torch, x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, True),
                      lambda tenon, x, w, b: tenon.batch_norm(x, w, b, None, None, True).y),
-    'nll_loss': Op(lambda draw: classes(draw, False), functional('nll_loss')),
+    'nll_loss': Op(lambda draw: classes(draw, False)),
     'cross_entropy': Op(lambda draw: classes(draw, True), lambda torch, x, target, reduction, smoothing:
                         torch.nn.functional.cross_entropy(x, target, reduction=reduction, label_smoothing=smoothing)),
     'mse_loss': loss('mse_loss'), 'l1_loss': loss('l1_loss'), 'smooth_l1_loss': loss('smooth_l1_loss'), 'huber_loss': loss('huber_loss'),
