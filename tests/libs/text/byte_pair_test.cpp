@@ -94,6 +94,8 @@ TEST(BytePair, ErrorsNameFileAndPlace) {
             "file.gguf: merge 2, \"x y\": \"xy\" is no token of the vocabulary");
   EXPECT_EQ(error([](auto& m) { m.control = {"<no>"}; }),
             "file.gguf: control tokens: \"<no>\" is no token of the vocabulary");
+  EXPECT_EQ(error([](auto& m) { m.tokens.emplace_back(), m.control = {""}; }),
+            "file.gguf: a control token without text");  // which encode would find everywhere
   EXPECT_EQ(error([](auto& m) { m.unknown = 99; }),
             "file.gguf: the unknown token 99 is outside a vocabulary of 35");
   EXPECT_EQ(error_of([] { (void)text::BytePair(small()).encode("ab\xff"); }),

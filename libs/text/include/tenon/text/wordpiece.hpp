@@ -17,8 +17,9 @@ class WordPiece {
  public:
   // Reads a vocabulary with one piece in each line; the line number is the token. "##" marks pieces that continue a word. Errors name file
   // and line.
-  explicit WordPiece(const std::string& path) {
-    const io::detail::InputFile file(path, "WordPiece");
+  explicit WordPiece(const std::string& path)
+      : WordPiece(io::detail::InputFile(path, "WordPiece")) {}
+  explicit WordPiece(const io::detail::Source& file) {
     std::string text(file.size(), '\0');
     file.read(text.data(), text.size(), 0);
     for (size_t begin = 0; begin < text.size();) {

@@ -30,8 +30,10 @@ inline BytePair::BytePair(BytePairModel model, const std::string& where)
     merges_.try_emplace({token_of(left, line), token_of(right, line)},
                         Merge{i, token_of(left + right, line)});
   }
-  for (const std::string& each : model.control)
+  for (const std::string& each : model.control) {
+    if (each.empty()) throw Error(TN_DATA_LOSS, where + ": a control token without text");
     is_control_[static_cast<size_t>(token_of(each, where + ": control tokens"))] = true;
+  }
   control_ = std::move(model.control);
   std::ranges::sort(control_, std::greater(), &std::string::size);
   if (model.unknown.has_value() &&
