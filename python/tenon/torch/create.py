@@ -89,7 +89,9 @@ def _dtype_of(data, dtype):
 def _scalar_dtypes(data):
     """The dtypes of nested numbers whose first row has a NumPy scalar: its float64 is also a Python float, but keeps its dtype."""
     row = data
-    while isinstance(row, (list, tuple)) and row and isinstance(row[0], (list, tuple)):
+    for _ in range(64):  # a list may contain itself
+        if not isinstance(row, (list, tuple)) or not row or not isinstance(row[0], (list, tuple)):
+            break
         row = row[0]
     kinds = set(map(type, row)) if isinstance(row, (list, tuple)) else {type(row)}
     if not any(kind.__module__ == 'numpy' and hasattr(kind, 'itemsize') and kind.__name__ != 'ndarray' for kind in kinds):

@@ -4,7 +4,7 @@ import math
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
-from ._common import Tensor, cast, defaults, floating, in_double, into, largest, promoted, rank, smallest, to_tensors, unary
+from ._common import Tensor, cast, defaults, floating, in_double, into, largest, promoted, rank, somewhere, to_tensors, unary
 from .arithmetic import _x_times, xlogy
 from .bessel import (airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_k0, modified_bessel_k1,
                      scaled_modified_bessel_k0, scaled_modified_bessel_k1)
@@ -214,9 +214,18 @@ def zeta(input, other, *, out=None):
 
 
 def _hurwitz(s, q):
-    """Sums terms until q is large, and the rest by the Euler-Maclaurin formula."""
-    low = smallest(q) if q.size else 1.0
-    steps = 12 + max(0, math.ceil(-low))
+    """Of any q that is no pole. The terms at negative numbers, for whole s, are the difference of two sums at positive ones."""
+    if not _core._trace_active() and not somewhere(q < 0):
+        return _tail(s, q)
+    below = _where(q < 0, q, -0.5)
+    negative = _tail(s, ops['ceil'](below) - below) - _tail(s, 1 - below)
+    found = _tail(s, _where(q < 0, below - ops['floor'](below), q))
+    return found + _where(q < 0, negative * (1 - 2 * ops['remainder'](s, 2)), 0)
+
+
+def _tail(s, q):
+    """Sums terms until q is large, and the rest by the Euler-Maclaurin formula; q is positive."""
+    steps = 12
     total = 0 * s * q
     for k in range(steps):
         total = total + (q + k) ** -s

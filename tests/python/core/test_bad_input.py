@@ -54,3 +54,12 @@ def test_methods(name):
     name for name in dir(_core) if callable(getattr(_core, name)) and not isinstance(getattr(_core, name), type) and name not in PRIVATE))
 def test_functions_of_the_extension(name):
     attack(getattr(_core, name), name, 60, 4)
+
+
+def test_a_list_that_contains_itself():
+    import tenon.torch
+    endless = []
+    endless.append(endless)
+    for make in tenon.tensor, tenon.asarray, tenon.torch.tensor, tenon.torch.as_tensor:
+        with pytest.raises(tenon.InvalidArgumentError, match='nested deeper'):
+            make(endless)

@@ -406,7 +406,7 @@ def test_random_samplers(torch, make, check):
 
 
 @pytest.mark.parametrize('make, error', [
-    (lambda d: d.RandomSampler([]), ValueError), (lambda d: d.RandomSampler([1], num_samples=0), ValueError), (lambda d: d.RandomSampler([1], 1), TypeError),
+    (lambda d: d.RandomSampler([]), ValueError), (lambda d: list(d.RandomSampler([], num_samples=2)), (ValueError, ZeroDivisionError)), (lambda d: d.RandomSampler([1], num_samples=0), ValueError), (lambda d: d.RandomSampler([1], 1), TypeError),
     (lambda d: d.BatchSampler([1], 0, False), ValueError), (lambda d: d.BatchSampler([1], 1, 0), ValueError), (lambda d: d.BatchSampler([1], True, False), ValueError),
     (lambda d: d.WeightedRandomSampler([1.0], 0), ValueError), (lambda d: d.WeightedRandomSampler([[1.0]], 1), ValueError),
     (lambda d: d.WeightedRandomSampler([1.0], 1, replacement=1), ValueError), (lambda d: d.DistributedSampler([1], 2, 2), ValueError),

@@ -324,6 +324,17 @@ def test_errors(call, error, text):
         call(ours.distributions)
 
 
+@pytest.mark.parametrize('name', ['Gamma', 'Chi2', 'VonMises'])
+def test_samples_beyond_the_parameters_end(name):
+    """Rejection would wait for them forever."""
+    limits = {'Gamma': (lambda a: ours.distributions.Gamma(a, 1.0, validate_args=False), math.inf),
+              'Chi2': (lambda a: ours.distributions.Chi2(a, validate_args=False), math.inf),
+              'VonMises': (lambda a: ours.distributions.VonMises(0.5, a, validate_args=False), 0.5)}
+    make, limit = limits[name]
+    drawn = make(ours.tensor([math.inf, math.nan, -1.0, 2.0])).sample().tolist()
+    assert drawn[0] == pytest.approx(limit) and math.isnan(drawn[1]) and math.isnan(drawn[2]) and math.isfinite(drawn[3])
+
+
 def test_validation_can_be_left_out():
     distribution = ours.distributions.Normal(0.0, -1.0, validate_args=False)
     assert math.isnan(distribution.log_prob(ours.tensor(0.0)).item())

@@ -363,7 +363,8 @@ class VonMises(Distribution):
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
         # For small k the difference above loses precision; this is its limit.
         r = torch.where(k < 1e-5, 1 / k + k, (1 + rho ** 2) / (2 * rho)).expand(shape)
-        found, waiting = torch.zeros(shape, dtype=torch.float64, device=k.device), torch.ones(shape, dtype=torch.bool, device=k.device)
+        found = torch.where(k == math.inf, 0.0, math.nan).expand(shape)
+        waiting = ((k > 0) & (k < math.inf)).expand(shape)
         while somewhere(waiting):
             u1, u2, u3 = (torch.rand(shape, dtype=torch.float64, device=k.device) for _ in range(3))
             z = torch.cos(math.pi * u1)

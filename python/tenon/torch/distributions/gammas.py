@@ -13,7 +13,8 @@ __all__ = ['Beta', 'Chi2', 'Dirichlet', 'FisherSnedecor', 'Gamma', 'InverseGamma
 
 def _draw_gamma(concentration):
     """Marsaglia & Tsang 2000, section 3, repeated until all are accepted; below 1 with a power of a uniform number (section 6)."""
-    a = torch.where(concentration < 1, concentration + 1, concentration)
+    drawn = (concentration > 0) & (concentration < math.inf)  # of infinity nothing would be accepted
+    a = torch.where(drawn, concentration + (concentration < 1), 1.0)
     d = a - 1 / 3
     c = 1 / (9 * d).sqrt()
     found, waiting = torch.zeros_like(a), torch.ones(a.shape, dtype=torch.bool, device=a.device)
@@ -24,7 +25,7 @@ def _draw_gamma(concentration):
         found = torch.where(waiting & accepted, d * v, found)
         waiting = waiting & ~accepted
     boost = torch.where(concentration < 1, torch.rand_like(a).clamp(min=1e-300).log() / concentration, 0.0)
-    return found * boost.exp()
+    return torch.where(drawn, found * boost.exp(), torch.where(concentration >= 0, concentration, math.nan))
 
 
 class _StandardGamma(torch.autograd.Function):

@@ -68,6 +68,8 @@ class RandomSampler(Sampler):
         if self.replacement:
             yield from ops['randint']((left,), 0, n, _core.int64, None, self.generator).tolist()
             return
+        if left and not n:
+            raise ValueError(f'[RandomSampler] num_samples is {left}, but there are no examples')
         while left > 0:
             order = ops['randperm'](n, generator=self.generator).tolist()
             yield from order[:left]
