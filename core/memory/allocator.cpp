@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "loader.hpp"
+#include "memory/host.hpp"
 #include "memory/thread_lists.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
 
-constexpr uint64_t kSlack = 64 << 20;  // cached bytes that are only given back on request
+constexpr uint64_t kSlack = 16 << 20;  // cached bytes that are only given back on request
 constexpr uint32_t kWindow = 4096;     // central calls over which a peak of use is remembered
 constexpr uint32_t kSpareClasses = 2;  // a request may take a block two classes larger: 25 %
 
@@ -20,10 +21,7 @@ CachingAllocator::CachingAllocator(tn_device& device, bool caching)
 }
 
 // The largest class whose requests a block of so many bytes serves.
-static uint32_t class_within(uint64_t bytes) {
-  const uint32_t index = size_class(bytes);
-  return class_bytes(index) > bytes ? index - 1 : index;
-}
+static uint32_t class_within(uint64_t bytes) { return size_class(bytes + 1) - 1; }
 
 // ---- The central bins; the lock is held ---------------------------------------------------------
 
@@ -53,7 +51,7 @@ void CachingAllocator::link(uint32_t index) noexcept {
   if (head != kNone) nodes_[head].class_prev = index;
   head = index;
   node.free = true;
-  cached_ += node.block.bytes;
+  if (!node.empty) cached_ += node.block.bytes;
   if (!node.whole()) return;
   node.newer = kNone;
   node.older = newest_;
@@ -67,7 +65,7 @@ void CachingAllocator::unlink(uint32_t index) noexcept {
                             : nodes_[node.class_prev].class_next) = node.class_next;
   if (node.class_next != kNone) nodes_[node.class_next].class_prev = node.class_prev;
   node.free = false;
-  cached_ -= node.block.bytes;
+  if (!node.empty) cached_ -= node.block.bytes;
   if (!node.whole()) return;
   (node.older == kNone ? oldest_ : nodes_[node.older].newer) = node.newer;
   (node.newer == kNone ? newest_ : nodes_[node.newer].older) = node.older;
@@ -82,9 +80,11 @@ void CachingAllocator::cut(uint32_t index, uint64_t bytes) {
     rest = make_node({at, at, whole.bytes - bytes});
   }
   unlink(index);
+  const bool empty = std::exchange(nodes_[index].empty, false);
   if (rest == kNone) return;
   Node &node = nodes_[index], &behind = nodes_[rest];
   node.block.bytes = bytes;
+  behind.empty = empty;
   behind.before = index;
   behind.after = std::exchange(node.after, rest);
   if (behind.after != kNone) nodes_[behind.after].before = rest;
@@ -94,6 +94,7 @@ void CachingAllocator::cut(uint32_t index, uint64_t bytes) {
 // Makes one of two pieces that lie side by side, both out of their lists.
 void CachingAllocator::join(uint32_t index, uint32_t behind) noexcept {
   Node& node = nodes_[index];
+  node.empty = false;
   node.block.bytes += nodes_[behind].block.bytes;
   node.after = nodes_[behind].after;
   if (node.after != kNone) nodes_[node.after].before = index;
@@ -130,7 +131,7 @@ Block CachingAllocator::take_cached(uint32_t index) {
 
 void CachingAllocator::to_device(const Block& block) noexcept {
   device_.type->memory.free(device_.type->self, device_.index, block.buffer);
-  held_ -= block.bytes;
+  counts_.held -= block.bytes;
 }
 
 void CachingAllocator::synchronize_stream() noexcept {
@@ -148,18 +149,27 @@ void CachingAllocator::evict_down_to(uint64_t cached) {
     drop_node(index);
     to_device(block);
   }
+  // What is left are pieces of blocks in use, whose place stays.
+  for (Node& node : nodes_) {
+    if (cached_ <= cached) return;
+    if (!node.free || node.empty) continue;
+    drop_pages(node.block.data, node.block.bytes);
+    node.empty = true;
+    cached_ -= node.block.bytes;
+  }
 }
 
 void CachingAllocator::shrink_if_large() {
   const int64_t peak = std::max(window_peak_, last_window_peak_);
   const auto bound = static_cast<uint64_t>(peak + peak / 4) + kSlack;
   const auto used = static_cast<uint64_t>(std::max<int64_t>(used_, 0));
-  if (used + cached_ > bound) evict_down_to(bound > used ? bound - used : 0);
+  evict_down_to(bound > used ? bound - used : 0);
 }
 
 void CachingAllocator::count_use(int64_t bytes) {
   used_ += bytes;
   used_peak_ = std::max(used_peak_, used_);
+  counts_.held_peak = std::max(counts_.held_peak, counts_.held);
   window_peak_ = std::max(window_peak_, used_);
   if (++window_calls_ >= kWindow) {
     window_calls_ = 0;
@@ -173,37 +183,37 @@ void CachingAllocator::out_of_memory(uint64_t wanted, const std::string& reason)
   const tn_device_info& info = filled.value;
   tn_status_release(device_.type->device.info(device_.type->self, device_.index, &filled.value));
   const uint64_t cached =
-      held_ - std::min(held_, static_cast<uint64_t>(std::max<int64_t>(used_, 0)));
+      counts_.held - std::min(counts_.held, static_cast<uint64_t>(std::max<int64_t>(used_, 0)));
   fail(TN_OUT_OF_MEMORY,
-       "out of memory on {}: {} requested ({} bytes), {} free ({} bytes), {} held by Tenon ({} "
-       "bytes; "
-       "{} cached){}{}",
+       "out of memory on {}: {} requested ({} bytes), {} free ({} bytes), {} held by Tenon "
+       "({} bytes; {} cached){}{}",
        device_.id, format_bytes(wanted), wanted, format_bytes(info.memory_free), info.memory_free,
-       format_bytes(held_), held_, format_bytes(cached), reason.empty() ? "" : ": ", reason);
+       format_bytes(counts_.held), counts_.held, format_bytes(cached), reason.empty() ? "" : ": ",
+       reason);
 }
 
 Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
   const uint64_t bytes = caching_             ? class_bytes(index)
                          : layer() != nullptr ? std::max<uint64_t>(wanted, 1)
                                               : std::max<uint64_t>((wanted + 63) / 64 * 64, 64);
-  if (limit_ != 0 && held_ + bytes > limit_) {
-    const uint64_t excess = held_ + bytes - limit_;
+  if (counts_.limit != 0 && counts_.held + bytes > counts_.limit) {
+    const uint64_t excess = counts_.held + bytes - counts_.limit;
     evict_down_to(cached_ > excess ? cached_ - excess : 0);
-    if (held_ + bytes > limit_) {
-      ++retries_;
-      out_of_memory(wanted,
-                    fmt::format("the limit is {} ({} bytes)", format_bytes(limit_), limit_));
+    if (counts_.held + bytes > counts_.limit) {
+      ++counts_.retries;
+      out_of_memory(wanted, fmt::format("the limit is {} ({} bytes)", format_bytes(counts_.limit),
+                                        counts_.limit));
     }
   }
   Block block{nullptr, nullptr, bytes, index};
   const auto ask = [&] {
-    ++device_allocations_;
+    ++counts_.device_allocations;
     return device_.type->memory.allocate(device_.type->self, device_.index, bytes, &block.buffer,
                                          &block.data);
   };
   tn_status* status = ask();
   if (tn_status_code(status) == TN_OUT_OF_MEMORY) {
-    ++retries_;
+    ++counts_.retries;
     if (cached_ > 0) {
       tn_status_release(status);
       evict_down_to(0);
@@ -216,8 +226,7 @@ Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
     if (error.code() == TN_OUT_OF_MEMORY) out_of_memory(wanted, error.what());
     fail(error.code(), "{}: allocating {}: {}", device_.id, format_bytes(bytes), error.what());
   }
-  held_ += bytes;
-  held_peak_ = std::max(held_peak_, held_);
+  counts_.held += bytes;
   if (device_.redirected()) block.bin = kUncached;
   if (!caching_ || device_.redirected() || index < kSmallClasses) return block;
   try {
@@ -244,7 +253,7 @@ struct ListsAccess {
 
   void report(ThreadLists& lists) {
     central.count_use(lists.used.exchange(0, std::memory_order_relaxed));
-    central.allocations_ += lists.allocations.exchange(0, std::memory_order_relaxed);
+    central.counts_.allocations += lists.allocations.exchange(0, std::memory_order_relaxed);
   }
   void spill(ThreadLists& lists, uint32_t index, uint32_t down_to) {
     ThreadLists::List& list = lists.lists[index];
@@ -339,7 +348,7 @@ Block CachingAllocator::allocate(uint64_t bytes) {
     }
   }
   if (lists != nullptr) access.refill(*lists, index);
-  ++allocations_;
+  ++counts_.allocations;
   ++live_;
   count_use(static_cast<int64_t>(block.bytes));
   shrink_if_large();
@@ -372,23 +381,17 @@ void CachingAllocator::deallocate(const Block& block) noexcept {
 
 void CachingAllocator::stats(tn_memory_stats& out) {
   const std::lock_guard lock(mutex_);
+  out = counts_;
   int64_t used = used_;
-  uint64_t allocations = allocations_;
   if (device_.is_host()) {
     for (const ThreadLists* lists = g_threads; lists != nullptr; lists = lists->next) {
       used += lists->used.load(std::memory_order_relaxed);
-      allocations += lists->allocations.load(std::memory_order_relaxed);
+      out.allocations += lists->allocations.load(std::memory_order_relaxed);
     }
   }
   used_peak_ = std::max(used_peak_, used);
   out.used = static_cast<uint64_t>(std::max<int64_t>(used, 0));
   out.used_peak = static_cast<uint64_t>(used_peak_);
-  out.held = held_;
-  out.held_peak = held_peak_;
-  out.allocations = allocations;
-  out.device_allocations = device_allocations_;
-  out.retries = retries_;
-  out.limit = limit_;
 }
 
 void CachingAllocator::reset_peak() {
@@ -396,14 +399,15 @@ void CachingAllocator::reset_peak() {
   stats(now);
   const std::lock_guard lock(mutex_);
   used_peak_ = static_cast<int64_t>(now.used);
-  held_peak_ = held_;
+  counts_.held_peak = counts_.held;
 }
 
 void CachingAllocator::set_limit(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  limit_ = bytes;
-  if (limit_ != 0 && held_ > limit_)
-    evict_down_to(cached_ > held_ - limit_ ? cached_ - (held_ - limit_) : 0);
+  counts_.limit = bytes;
+  if (counts_.limit != 0 && counts_.held > counts_.limit)
+    evict_down_to(cached_ > counts_.held - counts_.limit ? cached_ - (counts_.held - counts_.limit)
+                                                         : 0);
 }
 
 void CachingAllocator::trim() noexcept {

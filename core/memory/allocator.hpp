@@ -5,9 +5,9 @@
 //  - larger ones of the host in central bins under a mutex. A request takes the smallest that fits and leaves the rest as a block
 //    of its own; free pieces that lie side by side are joined again,
 //  - those of other devices, whose buffers may be handles, in bins as well, but whole: with at most 25 % to spare.
-// What is kept is bounded: used and cached bytes together stay below 1.25 × the recent peak of use + 64 MiB; the blocks unused
-// for longest go back to the device, those that were cut once all their pieces are free. A training run of varying sizes therefore
-// settles at its own peak.
+// What is kept is bounded: used and cached bytes together stay below 1.25 × the recent peak of use + 16 MiB; the blocks unused
+// for longest go back to the device, then the memory of free pieces, whose addresses stay until all of the block is free. A
+// training run of varying sizes therefore settles at its own peak.
 //
 // Streams: a freed block may be handed out again at once. That is right because all work on a device is enqueued on its default
 // stream, in order; before blocks go back to the device that stream is synchronised. What a thread allocates while its work is
@@ -71,6 +71,7 @@ class CachingAllocator {
     uint32_t class_prev = kNone, class_next = kNone, older = kNone, newer = kNone;
     uint32_t before = kNone, after = kNone;  // the pieces beside it
     bool free = false;
+    bool empty = false;  // its memory is the system's until it is used again
     bool whole() const { return before == kNone && after == kNone; }
   };
 
@@ -98,13 +99,12 @@ class CachingAllocator {
   uint32_t free_nodes_ = kNone;
   uint32_t oldest_ = kNone, newest_ = kNone;
   uint64_t cached_ = 0;  // in the central bins
-  uint64_t held_ = 0, held_peak_ = 0;
-  int64_t used_ = 0;  // not counting what threads have yet to report
+  int64_t used_ = 0;     // not counting what threads have yet to report
   int64_t used_peak_ = 0;
   int64_t live_ = 0;
   int64_t window_peak_ = 0, last_window_peak_ = 0;  // of use, over some thousand calls
   uint32_t window_calls_ = 0;
-  uint64_t allocations_ = 0, device_allocations_ = 0, retries_ = 0, limit_ = 0;
+  tn_memory_stats counts_{};  // but for what is used
 };
 
 // "4.0 GiB"

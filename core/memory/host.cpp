@@ -1,7 +1,9 @@
 #include "memory/host.hpp"
 
+#include <malloc.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -98,7 +100,12 @@ tn_status* allocate_host(void*, uint32_t, uint64_t bytes, void** buffer, void** 
   return nullptr;
 }
 
-void free_host(void*, uint32_t, void* buffer) { std::free(buffer); }
+// The C library keeps what it calls small, which may be many MiB.
+void free_host(void*, uint32_t, void* buffer) {
+  if (const size_t bytes = malloc_usable_size(buffer); bytes > kSmallBytes)
+    drop_pages(buffer, bytes);
+  std::free(buffer);
+}
 
 tn_status* host_allocate(void* self, uint32_t index, uint64_t bytes, void** address) {
   void* buffer = nullptr;
@@ -121,11 +128,6 @@ tn_status* copy_out(void*, uint32_t, void*, void* buffer, uint64_t offset, void*
 }
 tn_status* copy_within(void*, uint32_t, void*, void* src, uint64_t src_offset, void* dst,
                        uint64_t dst_offset, uint64_t bytes) {
-  std::memmove(at(dst, dst_offset), at(src, src_offset), bytes);
-  return nullptr;
-}
-tn_status* copy_peer(void*, uint32_t, void* src, uint64_t src_offset, uint32_t, void* dst,
-                     uint64_t dst_offset, uint64_t bytes, void*) {
   std::memmove(at(dst, dst_offset), at(src, src_offset), bytes);
   return nullptr;
 }
@@ -157,12 +159,19 @@ constexpr tn_memory_table kMemory = {sizeof(tn_memory_table),
                                      copy_in,
                                      copy_out,
                                      copy_within,
-                                     copy_peer,
+                                     nullptr,  // there is one host
                                      fill};
 constexpr tn_device_type kHost = {
     sizeof(tn_device_type), 0, {"cpu", 3}, nullptr, &kDevice, &kMemory, nullptr};
 
 }  // namespace
+
+void drop_pages(void* data, uint64_t bytes) {
+  static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t before = -reinterpret_cast<uintptr_t>(data) % page;
+  if (bytes >= before + page)
+    madvise(static_cast<char*>(data) + before, (bytes - before) / page * page, MADV_DONTNEED);
+}
 
 const tn_device_type& host_device_type() { return kHost; }
 

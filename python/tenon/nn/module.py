@@ -7,7 +7,7 @@ from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks,
 from ._state import Saving
 from .parameter import Buffer, Parameter
 
-_LARGE = 64 << 20  # bytes that to() leaves behind, from which on devices get them back at once
+_LARGE = 16 << 20  # bytes that to() leaves behind, from which on devices get them back at once
 
 
 def _name_layer(error, module):

@@ -27,7 +27,7 @@ std::vector<std::string> names(const NamedTensors& named) {
 
 TEST(Module, GivesBackWhatALargeOneLeaves) {
   nn::Sequential net;
-  for (int i = 0; i < 8; ++i) net.push(nn::Linear(2048, 2048, false));  // 16 MiB each
+  for (int i = 0; i < 8; ++i) net.push(nn::Linear(1024, 1024, false));  // 4 MiB each
   const Device cpu("cpu");
   const uint64_t held = cpu.memory().held;
   net.to(DType::BF16);

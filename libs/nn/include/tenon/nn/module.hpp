@@ -305,7 +305,7 @@ inline AnyModule& AnyModule::replace(const std::function<Tensor(const Tensor&)>&
     }
   });
   // Else the cache of freed memory would long hold as much again as the module.
-  constexpr uint64_t kLarge = 64 << 20;
+  constexpr uint64_t kLarge = 16 << 20;
   for (const auto& [device, bytes] : left)
     if (bytes >= kLarge) Device(device).trim_memory();
   return *this;
