@@ -70,8 +70,8 @@ class Bytes(Target):
     def command(self, options, seed, seconds):
         found = options.build / f"fuzz-{self.name}"
         found.mkdir(exist_ok=True)
-        return ["env", f"TENON_PLUGIN_PATH={options.build / 'plugins/cpu'}", "ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1",
-                options.build / self.program, f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={self.longest}", "-verbosity=0",
+        return ["env", f"TENON_PLUGIN_PATH={options.build / 'plugins/cpu'}", "TENON_PROBE=off",  # none lies beside the program
+                "ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1", options.build / self.program, f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={self.longest}", "-verbosity=0",
                 "-print_final_stats=1", f"-artifact_prefix={found}-", found, ROOT / "tests/fuzz/inputs/corpus" / self.name]
 
 

@@ -6,6 +6,7 @@ import io
 import itertools
 import pathlib
 import stat
+import subprocess
 import sys
 import tempfile
 import types
@@ -74,6 +75,19 @@ class Arguments(unittest.TestCase):
 
     def test_an_op_means_the_target_ops(self):
         self.assertEqual(fuzz.parse(["--op", "add"]).targets, ["ops"])
+
+
+class Bytes(unittest.TestCase):
+    def test_plugins_load_though_no_probe_lies_beside_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = pathlib.Path(folder)
+            program = build / fuzz.TARGETS["einsum"].program
+            program.parent.mkdir(parents=True)
+            program.write_text('#!/bin/sh\necho "$TENON_PROBE $TENON_PLUGIN_PATH"\n')
+            program.chmod(0o755)
+            command = fuzz.TARGETS["einsum"].command(types.SimpleNamespace(build=build), 3, 2)
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual(said, ["off", str(build / "plugins/cpu")])
 
 
 if __name__ == "__main__":
