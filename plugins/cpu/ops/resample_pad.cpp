@@ -13,10 +13,8 @@
 namespace tenon::cpu {
 namespace {
 
-// The input place that output `o` of a dimension shows.
-int64_t source(std::string_view mode, int64_t o, int64_t before, int64_t in) {
-  const int64_t i = o - before;
-  if (i >= 0 && i < in) return i;
+// The input place that place `i`, counted from the first input place on, shows beyond the input.
+int64_t beyond(std::string_view mode, int64_t i, int64_t in) {
   if (mode == "reflect") return i < 0 ? -i : 2 * in - 2 - i;
   if (mode == "replicate") return i < 0 ? 0 : in - 1;
   if (mode == "circular") return i < 0 ? i + in : i - in;
@@ -37,14 +35,16 @@ Padding read_padding(const tn_view& small, const tn_view& large, const tn_call& 
   Padding p{small.ndim, small.shape, large.shape, {}};
   const int64_t* pads = call.args[arg::pad::pads].as.ints;
   const uint32_t padded = call.args[arg::pad::pads].count / 2;
+  const std::string_view mode = text_arg(call, arg::pad::mode);
   for (uint32_t d = 0; d < p.ndim; ++d) {
     const uint32_t from_right = p.ndim - 1 - d;
     const int64_t before = from_right < padded ? pads[2 * from_right] : 0;
-    for (int64_t o = 0; o < p.large[d]; ++o)
-      p.maps[d].push_back(source(text_arg(call, arg::pad::mode), o, before, p.small[d]));
-    if (from_right > 0) continue;
     p.begin = std::clamp<int64_t>(before, 0, p.large[d]);
     p.end = std::clamp<int64_t>(before + p.small[d], p.begin, p.large[d]);
+    p.maps[d].resize(static_cast<size_t>(p.large[d]));
+    for (int64_t o = 0; o < p.large[d]; ++o)
+      p.maps[d][static_cast<size_t>(o)] =
+          o < p.begin || o >= p.end ? beyond(mode, o - before, p.small[d]) : o - before;
   }
   return p;
 }
