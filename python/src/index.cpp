@@ -222,6 +222,13 @@ Tensor values_of(const Tensor& x, PyObject* object) {
   throw PythonError();
 }
 
+// Values without dimensions of size 1 in front of what is written to, which NumPy and PyTorch ignore.
+Tensor without_leading_ones(Tensor values, const detail::ResolvedIndex& where) {
+  const int64_t ndim = where.picks.empty() ? where.view.ndim() : 1;
+  while (values.ndim() > ndim && values.shape()[0] == 1) values = values.squeeze(0);
+  return values;
+}
+
 // One value where one mask picks: a fill, whose size does not depend on elements, so graphs record it.
 bool fill_masked(const Tensor& x, const std::vector<Index>& indices, const Tensor& value) {
   if (value.numel() != 1 || value.ndim() > 1 || std::ranges::count_if(indices, picks) != 1)
@@ -289,7 +296,7 @@ int tensor_set_item(PyObject* self, PyObject* key, PyObject* values) {
     if (fill_masked(x, indices, from)) return 0;
     const detail::ResolvedIndex where = detail::resolve_index(x, indices);
     const Unlocked unlocked(where.view.numel() >= kUnlockElements);
-    detail::put(x, where, from, false);
+    detail::put(x, where, without_leading_ones(from, where), false);
     return 0;
   });
 }

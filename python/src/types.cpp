@@ -371,8 +371,8 @@ bool to_dtype(PyObject* object, tn_dtype& out) {
   }
   const std::pair<PyTypeObject*, tn_dtype> types[] = {{&PyBool_Type, TN_DTYPE_BOOL},
                                                       {&PyLong_Type, TN_DTYPE_I64},
-                                                      {&PyFloat_Type, TN_DTYPE_F32},
-                                                      {&PyComplex_Type, TN_DTYPE_C64}};
+                                                      {&PyFloat_Type, TN_DTYPE_F64},
+                                                      {&PyComplex_Type, TN_DTYPE_C128}};
   for (const auto& [type, dtype] : types) {
     if (object != reinterpret_cast<PyObject*>(type)) continue;
     out = dtype;

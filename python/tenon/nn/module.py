@@ -144,7 +144,7 @@ class Module(Saving):
         tenon.float64
         """
         for i, given in enumerate(args):
-            if isinstance(given, tenon.dtype):
+            if isinstance(given, (tenon.dtype, type)):
                 dtype = given
             elif isinstance(given, Tensor):
                 device, dtype = given.device, given.dtype

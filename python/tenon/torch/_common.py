@@ -99,7 +99,9 @@ def rank(dtype):
     """0 bool, 1 integer, 2 floating, 3 complex."""
     found = _RANKS.get(dtype) if isinstance(dtype, _core.dtype) else None
     if found is None:
-        raise TypeError(f'a dtype is needed, not {type(dtype).__name__}')
+        if not isinstance(dtype, type):  # Python's float and NumPy's types are dtypes, too
+            raise TypeError(f'a dtype is needed, not {type(dtype).__name__}')
+        return _RANKS[_core.as_dtype(dtype)]
     return found
 
 
