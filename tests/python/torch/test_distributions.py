@@ -216,8 +216,10 @@ def test_divergences(torch):
     def all_of(library):
         found = {name: made(library, name)[0] for name in TABLE}
         found['Independent'] = library.distributions.Independent(found['Normal'], 1)
-        for key in ('Binomial', 'Pareto', 'Uniform'):
-            found[key + '2'] = made(library, {'Uniform': 'Uniform'}.get(key, key))[0]
+        for name in 'Beta Exponential Gamma Gumbel HalfNormal Laplace LogNormal Normal Pareto Poisson Uniform'.split():  # with other parameters
+            given = {key: value(library) if callable(value) else value for key, value in TABLE[name][0].items()}
+            found[name + '2'] = getattr(library.distributions, name)(**{key: value + 0.25 for key, value in given.items()})
+        found['wide'] = library.distributions.Uniform(*(library.tensor([end, end], dtype=library.float64) for end in (-9.0, 9.0)))
         return found
     mine, theirs = all_of(ours), all_of(torch)
     compared = 0

@@ -124,7 +124,7 @@ def _(p, q):
 @register_kl(Gumbel, Gumbel)
 def _(p, q):
     ratio, place, other = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
-    return -ratio.log() - other + place + ratio * _EULER + (place + (1 + ratio).lgamma() - other).exp() - (1 + _EULER)
+    return -ratio.log() - place + other + ratio * _EULER + (place + (1 + ratio).lgamma() - other).exp() - (1 + _EULER)
 
 
 @register_kl(HalfCauchy, HalfCauchy)
@@ -204,6 +204,12 @@ def _(p, q):
 @register_kl(Uniform, Uniform)
 def _(p, q):
     return _inf_where((q.low > p.low) | (q.high < p.high), ((q.high - q.low) / (p.high - p.low)).log())
+
+
+@register_kl(Beta, Uniform)
+@register_kl(ContinuousBernoulli, Uniform)
+def _(p, q):
+    return _inf_where((q.low > 0) | (q.high < 1), -p.entropy() + (q.high - q.low).log())
 
 
 @register_kl(Independent, Independent)
@@ -346,8 +352,8 @@ def _(p, q):
 
 # The first has values where the second has none.
 _NEVER = [
-    (Poisson, Bernoulli), (Poisson, Binomial), (Beta, Pareto), (Beta, Uniform),
-    (ContinuousBernoulli, Pareto), (ContinuousBernoulli, Uniform), (Exponential, Beta),
+    (Poisson, Bernoulli), (Poisson, Binomial), (Beta, Pareto),
+    (ContinuousBernoulli, Pareto), (Exponential, Beta),
     (Exponential, ContinuousBernoulli), (Exponential, Pareto), (Exponential, Uniform), (Gamma, Beta),
     (Gamma, ContinuousBernoulli), (Gamma, Pareto), (Gamma, Uniform), (Gumbel, Beta),
     (Gumbel, ContinuousBernoulli), (Gumbel, Exponential), (Gumbel, Gamma), (Gumbel, Pareto), (Gumbel, Uniform),
