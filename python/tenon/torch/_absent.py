@@ -46,7 +46,6 @@ _ABSENT = {
         'tensors do not tell: is_inference_mode_enabled() does of the scope': 'is_inference',
         'compute with torch.where and masks': 'masked',
         'pad to one size and give a mask': 'nested',
-        'record a program with tenon.graph.trace, whose operations can be read': 'fx',
         "it belongs to PyTorch's own machinery": 'futures monitor mtia package',
     },
     'random': {_SCRIPT: 'thread_safe_generator'},

@@ -25,13 +25,13 @@ PLACES = {
     'utils.benchmark.utils.compare': 'utils.benchmark.compare', 'utils.benchmark.utils': 'utils.benchmark',
     **dict.fromkeys(('_dynamo', '_dynamo.config', '_inductor', '_inductor.config', '_functorch', '_functorch.config', '_logging', '_C'), '_compilers'),
     'utils.data._utils': 'utils.data', 'utils.data._utils.collate': 'utils.data.collate', 'serialization': 'files',
-    'quantization': 'ao.quantization',
+    'quantization': 'ao.quantization', 'fx._symbolic_trace': 'fx.tracer',
 }
 _PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', '_inductor', '_functorch'])
 
 # Modules that are not offered, and what to use instead; those below them too.
 INSTEAD = {
-    'fx': 'record a program with tenon.graph.trace, whose operations can be read', 'utils.cpp_extension': 'write a plugin: docs/sdk/',
+    'utils.cpp_extension': 'write a plugin: docs/sdk/',
     **dict.fromkeys(('ao.ns', 'ao.pruning', 'ao.sparsity', 'nn.quantized'), 'see torch.ao.quantization.quantize_dynamic'),
     'utils.data.datapipes': 'write an IterableDataset, or a generator',
     **dict.fromkeys(('distributed.fsdp', 'distributed.rpc', 'distributed.tensor', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
