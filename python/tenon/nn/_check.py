@@ -11,7 +11,7 @@ def check_tensor(where, x):
 
 def check_size(where, name, value, least=0):
     """An integer of at least `least`, or an error that names it."""
-    if not isinstance(value, int) or isinstance(value, bool):
+    if isinstance(value, (bool, Tensor)) or not hasattr(value, '__index__'):  # NumPy's integers have it
         raise TypeError(f'[{where}] {name} must be an int, not {type(value).__name__}')
     if value < least:
         raise InvalidArgumentError(f'[{where}] {name} is {value}, must be at least {least}')

@@ -17,6 +17,7 @@ from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float
                      int8, int16, int32, int64, promote_types, uint8, uint16, uint32, uint64)
 from .._core import num_threads as get_num_threads
 from .._core import set_num_threads
+from .._errors import DeviceLostError as AcceleratorError, OutOfMemoryError
 from ..autograd import enable_grad, is_grad_enabled, no_grad
 from . import _places
 from ._common import result_type
@@ -29,7 +30,7 @@ from .arithmetic import (add, addcdiv, addcmul, allclose, arctan2, atan2, bitwis
                          remainder, rsub, sub, subtract, true_divide, where, xlogy)
 from .copies import (alias_copy, as_strided_copy, diagonal_copy, expand_copy, narrow_copy, permute_copy, split_with_sizes_copy,
                      squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy, view_copy)
-from .create import (arange, as_tensor, asarray, channels_last, channels_last_3d, contiguous_format, empty, empty_like,
+from .create import (arange, as_tensor, asarray, channels_last, channels_last_3d, contiguous_format, empty, empty_like, layout, memory_format,
                      empty_permuted, empty_strided, eye, from_file, from_numpy, frombuffer, full, full_like, linspace, logspace, new_empty,
                      new_empty_strided, new_full, new_ones, new_zeros, ones, ones_like, preserve_format, scalar_tensor, sparse_coo, sparse_csc, sparse_csr, strided,
                      tensor, zeros, zeros_like)

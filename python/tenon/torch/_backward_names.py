@@ -55,6 +55,8 @@ def named(x, name):
 def name_of(x, op):
     """PyTorch's name for the last step of x's history, which is an op."""
     kept = _NAMED.get(id(x))
+    if op == 'linear' and x.ndim == 2 and len(x._places()) == 3:  # without a bias
+        op = 'matmul'
     return kept[2] if kept is not None and kept[0]() is x and kept[1] == x.version else backward_name(op, x.ndim)
 
 
@@ -70,7 +72,11 @@ class Node(str):
     @property
     def next_functions(self):
         """For each tensor that the step took: its own step and which of that step's results it is; (None, 0) where no gradient flows."""
-        return tuple((None, 0) if x is None else (step_of(x), x._step()[1]) for x in self._place._places()[1:])
+        taken = [(None, 0) if x is None else (step_of(x), x._step()[1]) for x in self._place._places()[1:]]
+        if str.__eq__(self, 'linear') and type(self).__name__ in ('AddmmBackward0', 'MmBackward0'):
+            step, which = taken.pop(1)  # PyTorch multiplies by the transposed weight, and takes the bias first
+            taken = [*taken[1:], taken[0], (step, which) if step is None else (TBackward0.of(step, which), 0)]
+        return tuple(taken)
 
     def register_prehook(self, fn):
         """Calls fn with a tuple of the gradient that arrives here, as register_hook() of the tensor does."""
@@ -99,6 +105,23 @@ class Node(str):
         if name == 'register_hook' or name.startswith('_saved_') or name == 'saved_tensors':
             raise AttributeError(f'[grad_fn.{name}] is not offered here: the history belongs to the core; tensors have register_hook()')
         raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
+
+
+class TBackward0(Node):
+    """The transposition of a weight within a step of ours."""
+
+    __slots__ = ('_taken',)
+
+    @property
+    def next_functions(self):
+        """The step of the weight."""
+        return (self._taken,)
+
+    @classmethod
+    def of(cls, step, which):
+        made: Any = cls('transpose')
+        made._taken = step, which
+        return made
 
 
 class AccumulateGrad(Node):

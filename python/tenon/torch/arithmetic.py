@@ -4,6 +4,7 @@ import math
 from .. import _core
 from .._core import ops
 from .._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
+from ._backward_names import named
 from ._common import Tensor, cast, check, differentiated, into, number_dtype, promoted, rank, result_type, somewhere, to_tensors
 from ._shortcuts import short
 
@@ -137,7 +138,7 @@ def fmod(input, other, *, out=None):
         raise UnsupportedDtypeError('[fmod] is not defined for complex numbers')
     if rank(input.dtype) < 2:
         return into(out, input - div(input, other, rounding_mode='trunc') * other)
-    return into(out, ops['remainder'](input, ops['copysign'](other, input)))  # which has the divisor's sign
+    return into(out, named(ops['remainder'](input, ops['copysign'](other, input)), 'FmodBackward0'))  # which has the divisor's sign
 
 
 @short

@@ -12,9 +12,23 @@ from ._common import Tensor, cast, check, defaults, into, number_dtype, rank, sh
 
 _full, _full_like = ops['full'], ops['full_like']
 
-strided, contiguous_format, preserve_format = 'torch.strided', 'torch.contiguous_format', 'torch.preserve_format'
-sparse_coo, sparse_csr, sparse_csc = 'torch.sparse_coo', 'torch.sparse_csr', 'torch.sparse_csc'
-channels_last, channels_last_3d = 'torch.channels_last', 'torch.channels_last_3d'
+
+class layout(str):
+    """How a tensor lies in memory, by name."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+class memory_format(layout):
+    """An order of dimensions in memory, by name."""
+
+    __slots__ = ()
+
+
+strided, contiguous_format, preserve_format = layout('torch.strided'), memory_format('torch.contiguous_format'), memory_format('torch.preserve_format')
+sparse_coo, sparse_csr, sparse_csc = layout('torch.sparse_coo'), layout('torch.sparse_csr'), layout('torch.sparse_csc')
+channels_last, channels_last_3d = memory_format('torch.channels_last'), memory_format('torch.channels_last_3d')
 _CHANNELS = {channels_last: 4, channels_last_3d: 5}  # the rank of tensors in these formats
 
 

@@ -271,11 +271,12 @@ def masked_fill(input, mask, value):
         if rank(value.dtype) == 3 and rank(check(input).dtype) < 3:
             raise DtypeError(f'[masked_fill] value of dtype {value.dtype} for dtype {input.dtype}')
         value = cast(value, check(input).dtype)
-    elif isinstance(value, complex) and rank(check(input).dtype) < 3 or (
-            rank(check(input).dtype) < 2 and isinstance(value, float) and value != int(value)):
-        raise DtypeError(f'[masked_fill] value {value} for dtype {input.dtype}')
-    else:
+    elif isinstance(value, complex):
+        if rank(check(input).dtype) < 3:
+            raise DtypeError(f'[masked_fill] value {value} for dtype {input.dtype}')
         value = full((), value, input)
+    else:
+        value = full((), int(value) if rank(check(input).dtype) == 1 else value, input)
     return _where(mask, value, input)
 
 

@@ -18,7 +18,7 @@ _Slogdet, _Eigh = returned('linalg_slogdet', 'sign logabsdet'), returned('linalg
 _QR, _SVD = returned('linalg_qr', 'Q R'), returned('linalg_svd', 'U S Vh')
 _CholeskyEx, _InvEx, _SolveEx = returned('linalg_cholesky_ex', 'L info'), returned('linalg_inv_ex', 'inverse info'), returned('linalg_solve_ex', 'result info')
 _TriangularSolve = returned('triangular_solve', 'solution cloned_coefficient')
-LinAlgError = ValueError
+LinAlgError = InvalidArgumentError
 
 
 def _square(name, A):

@@ -221,7 +221,7 @@ def roll(input, shifts, dims=None):
     if not shifts:
         raise InvalidArgumentError('[roll] needs shifts')
     if not dims and len(shifts) == 1:
-        return _reshape(ops['roll'](ravel(input), shifts, (0,)), input.shape) if check(input).size else ops['clone'](input)
+        return named(_reshape(ops['roll'](ravel(input), shifts, (0,)), input.shape), 'RollBackward0') if check(input).size else ops['clone'](input)
     if len(dims) != len(shifts):
         raise InvalidArgumentError(f'[roll] {len(shifts)} shifts for {len(dims)} dims')
     for shift, dim in zip(shifts, dims):

@@ -19,7 +19,6 @@ every = {name: getattr(nn, name) for name in sorted({*dir(nn), *dir(tenon.torch.
 # Modules that no program calls.
 NOT_CALLED = {
     **dict.fromkeys(('Module', 'ModuleDict', 'ModuleList', 'ParameterDict', 'ParameterList', 'RNNBase', 'RNNCellBase'), 'it has no forward of its own'),
-    'SyncBatchNorm': 'it is not offered',
 }
 # Modules whose results or ops depend on elements rather than sizes.
 FIXED = {
@@ -49,7 +48,7 @@ CASES = {
     'Softmax': (lambda: nn.Softmax(-1), 'b l'), 'LogSoftmax': (lambda: nn.LogSoftmax(-1), 'b l'), 'Softmin': (lambda: nn.Softmin(-1), 'b l'),
     'Threshold': (lambda: nn.Threshold(0.1, 2.0), 'b l'), 'Embedding': (lambda: nn.Embedding(5, 3), 'i5:b l'), 'EmbeddingBag': (lambda: nn.EmbeddingBag(5, 3), 'i5:b l'),
     'LayerNorm': (lambda: nn.LayerNorm(6), 'b l 6'), 'RMSNorm': (lambda: nn.RMSNorm(6), 'b l 6'), 'GroupNorm': (lambda: nn.GroupNorm(2, 4), 'b 4 l>2'),
-    'BatchNorm': (lambda: nn.BatchNorm(4), 'b 4 l'),
+    'BatchNorm': (lambda: nn.BatchNorm(4), 'b 4 l'), 'SyncBatchNorm': (lambda: every['SyncBatchNorm'](4), 'b 4 l'),
     'LocalResponseNorm': (lambda: nn.LocalResponseNorm(2), 'b 4 h w'), 'CrossMapLRN2d': (lambda: nn.CrossMapLRN2d(2), 'b 4 h w'),
     'ChannelShuffle': (lambda: nn.ChannelShuffle(2), 'b 4 h w'), 'PixelShuffle': (lambda: nn.PixelShuffle(2), 'b 4 h w'),
     'PixelUnshuffle': (lambda: nn.Sequential(nn.PixelShuffle(2), nn.PixelUnshuffle(2)), 'b 4 h w'), 'Flatten': (nn.Flatten, 'b 3 l'),

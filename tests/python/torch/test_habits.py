@@ -156,3 +156,38 @@ def test_the_state_of_random_numbers_is_a_tensor_of_bytes(torch):
             ours.set_rng_state(bad)
     with pytest.raises(TypeError, match=r'\[set_state\] needs a Tensor'):
         ours.set_rng_state(3)
+
+
+def test_a_schedule_before_the_first_step_warns(torch):
+    def run(t):
+        def warned(*, first):
+            optimizer = t.optim.SGD([t.nn.Parameter(t.ones(1))], lr=0.1)
+            schedules = t.optim.lr_scheduler
+            schedule = schedules.SequentialLR(optimizer, [schedules.ConstantLR(optimizer, 0.5, 2), schedules.StepLR(optimizer, 1)], [2])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter('always')
+                for _ in range(3):
+                    if first:
+                        optimizer.step()
+                    schedule.step()
+            return sum('lr_scheduler.step()' in str(each.message) for each in caught)
+        return warned(first=True), warned(first=False)
+    same(torch, run)
+
+
+def test_recurrent_layers_under_autocast(torch):
+    def run(t):
+        layer, cell, x = t.nn.LSTM(3, 4), t.nn.GRUCell(3, 4), t.ones(2, 1, 3)
+        with t.autocast('cpu', dtype=t.bfloat16):
+            found = layer(x)[0].dtype, layer(x.bfloat16())[0].dtype, cell(x[0].bfloat16()).dtype
+        return [str(each) for each in found]
+    same(torch, run)
+
+
+def test_the_dtype_of_scopes_without_autocast(torch):
+    def run(t):
+        with t.autocast('cuda', dtype=t.bfloat16, enabled=False):
+            with t.autocast('cpu', dtype=t.float16, enabled=False):
+                inner = str(t.get_autocast_dtype('cuda')), str(t.get_autocast_dtype('cpu'))
+        return inner, str(t.get_autocast_dtype('cuda')), str(t.get_autocast_dtype('cpu'))
+    same(torch, run)

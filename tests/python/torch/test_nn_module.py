@@ -461,10 +461,8 @@ def test_a_late_super_init_is_no_error():
 
 def test_what_is_not_offered_says_what_to_use():
     m = tenon.torch.nn.Linear(1, 1)
-    for call, text in ((lambda: m.register_backward_hook(print), 'register_full_backward_hook'),
-                       (lambda: tenon.torch.nn.SyncBatchNorm(3), 'BatchNorm2d')):
-        with pytest.raises(NotImplementedError, match=text):
-            call()
+    with pytest.raises(NotImplementedError, match='register_full_backward_hook'):
+        m.register_backward_hook(print)
     assert tenon.torch.nn.SyncBatchNorm.convert_sync_batchnorm(m) is m
 
 

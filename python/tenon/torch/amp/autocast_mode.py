@@ -1,6 +1,8 @@
 """autocast, a layer over the calls of a thread (tenon/amp/autocast.hpp); docs/ops.md says which ops compute in which precision."""
 import functools
+import threading
 import warnings
+from typing import Any
 
 from ... import _core
 from ..._errors import InvalidArgumentError
@@ -9,6 +11,7 @@ from ..func.trees import tree_map
 __all__ = ['autocast', 'custom_bwd', 'custom_fwd', 'is_autocast_available']
 
 _HALVES = _core.bfloat16, _core.float16
+_threads: Any = threading.local()  # scopes: (kind of device, dtype) of those that this thread is in
 # Autocast's default dtype by kind of device; float16 for the others.
 _dtypes = {'cpu': _core.bfloat16}
 _cache = [True]
@@ -30,7 +33,10 @@ def get_autocast_dtype(device_type):
     """Autocast's dtype on this kind of device: that of the scope, or the default."""
     kind = _check(device_type)
     dtype, enabled, _ = _core._get_autocast(kind)
-    return _core.as_dtype(dtype) if enabled else _dtypes.get(kind, _core.float16)
+    if enabled:
+        return _core.as_dtype(dtype)
+    scopes = getattr(_threads, 'scopes', None) or []
+    return next((dtype for of, dtype in reversed(scopes) if of == kind), _dtypes.get(kind, _core.float16))
 
 
 def set_autocast_dtype(device_type, dtype):
@@ -102,10 +108,12 @@ class autocast:
         dtype = self.fast_dtype if self.fast_dtype in _HALVES else _core.bfloat16
         scope.enter(self.device, dtype.name, self._enabled, self._cache_enabled)
         self._scopes.append(scope)
+        _threads.scopes = [*getattr(_threads, 'scopes', ()), (self.device, self.fast_dtype)]
         return self
 
     def __exit__(self, *raised):
         self._scopes.pop().leave()
+        _threads.scopes.pop()
         return False
 
     def __call__(self, function):

@@ -2,7 +2,7 @@
 import tenon
 
 from ... import _core
-from ..._errors import InvalidArgumentError
+from ..._errors import DeviceLostError as AcceleratorError, InvalidArgumentError, OutOfMemoryError
 
 
 def _devices():

@@ -7,7 +7,7 @@ import tenon
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
 from ...nn import Module, Parameter
-from .._common import defaults
+from .._common import autocasting, defaults, lowered
 from ..index import index_select
 from .packed import PackedSequence
 from .sequences import MODES, Weights, layers
@@ -48,7 +48,7 @@ class _Recurrent(Module):
             raise InvalidArgumentError(f'[{name}] input has rank {x.ndim}, must be {shapes}')
         if x.shape[-1] != self.input_size:
             raise RuntimeError(f'[{name}] the last dimension of input is {x.shape[-1]}, must be input_size {self.input_size}')
-        if x.dtype is not weight.dtype:
+        if x.dtype is not weight.dtype and not autocasting(x):
             raise InvalidArgumentError(f'[{name}] input is {x.dtype}, the weights are {weight.dtype}: cast one of them with to()')
 
     def _check_states(self, state, shapes, dtype):
@@ -57,6 +57,7 @@ class _Recurrent(Module):
         state = [state] if len(shapes) == 1 else list(state) if isinstance(state, (tuple, list)) else []
         if len(state) != len(shapes) or not all(isinstance(each, Tensor) for each in state):
             raise TypeError(f'[{name}] hx must be ' + ('(h_0, c_0), two tensors' if len(shapes) == 2 else 'a Tensor'))
+        state = list(lowered(*state))
         for each, shape in zip(state, shapes):
             if tuple(each.shape) != shape or each.dtype is not dtype:
                 raise RuntimeError(f'[{name}] hx has a state of {each.dtype} and shape {tuple(each.shape)}, must be {dtype} and {shape}')
@@ -143,7 +144,7 @@ class RNNBase(_Recurrent):
         if isinstance(input, PackedSequence):
             return self._of_packed(input, hx)
         self._check_input(input, self.weight_ih_l0, (2, 3), '(T, B, input_size) or (T, input_size)')
-        x, single = input, input.ndim == 2
+        (x,), single = lowered(input), input.ndim == 2
         if single:
             x = ops['unsqueeze'](x, 1)
         elif self.batch_first:
@@ -163,6 +164,7 @@ class RNNBase(_Recurrent):
     def _of_packed(self, input, hx):
         x, sizes, order, back = input
         self._check_input(x, self.weight_ih_l0, (2,), 'packed rows (rows, input_size)')
+        x, = lowered(x)
         sizes = sizes.tolist()
         state = self._first_state(hx, x, sizes[0])
         if order is not None and hx is not None:
@@ -173,7 +175,8 @@ class RNNBase(_Recurrent):
         return PackedSequence(x, input.batch_sizes, order, back), tuple(state) if len(state) > 1 else state[0]
 
     def _layers(self, x, sizes, state):
-        weights = [Weights(**dict(zip(self._keys, each))) for each in self.all_weights]
+        all_weights = [lowered(*each) for each in self.all_weights] if autocasting(x) else self.all_weights
+        weights = [Weights(**dict(zip(self._keys, each))) for each in all_weights]
         return layers(self.mode, x, sizes, state, weights, self.bidirectional, self.dropout, self.training)
 
     def _first_state(self, hx, x, batch, single=False):
@@ -248,6 +251,7 @@ class _Cell(RNNCellBase):
     def forward(self, input, hx=None):
         mode = MODES[self._mode]
         self._check_input(input, self.weight_ih, (1, 2), '(B, input_size) or (input_size)')
+        input, = lowered(input)
         shape = (*input.shape[:-1], self.hidden_size)
         if hx is None:
             state = [ops['full'](shape, 0.0, input.dtype, input.device)] * mode.states
@@ -256,7 +260,8 @@ class _Cell(RNNCellBase):
         single = input.ndim == 1
         if single:
             input, state = ops['unsqueeze'](input, 0), [ops['unsqueeze'](each, 0) for each in state]
-        weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        given = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None
+        weights = Weights._make([x if x is None else lowered(x)[0] for x in given] if autocasting(input) else given)
         state = mode.step(ops['linear'](input, weights.weight_ih, weights.bias_ih), state, weights)
         if single:
             state = tuple(ops['squeeze'](each, 0) for each in state)

@@ -5,6 +5,7 @@ _closed(), it computes a rate from the number of steps alone, for step(epoch) an
 """
 import math
 import types
+import warnings
 from bisect import bisect_left, bisect_right
 from collections import Counter
 
@@ -55,6 +56,8 @@ class LRScheduler:
     def step(self, epoch=None):
         """Advances by one step, or to a given step."""
         _steps.before_schedule(self)
+        if self._step_count == 1:
+            self._warn_of_order()
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1
@@ -63,6 +66,12 @@ class LRScheduler:
             self.last_epoch = epoch
             rates = self.get_lr() if self._closed is None else [self._closed(base) for base in self.base_lrs]
         self._set(rates)
+
+    def _warn_of_order(self):
+        # An optimizer of the program's own that replaces step() does not tell.
+        if not getattr(self.optimizer, '_opt_called', True) and type(self.optimizer).__module__.startswith('tenon.'):
+            warnings.warn(f'[{type(self).__name__}] Detected call of `lr_scheduler.step()` before `optimizer.step()`: call them in the opposite order, or '
+                          'the first rate of the schedule is skipped', UserWarning, stacklevel=3)
 
     def _set(self, rates):
         for group, rate in zip(self.optimizer.param_groups, rates):
@@ -376,13 +385,14 @@ class ReduceLROnPlateau(LRScheduler):
         groups = len(optimizer.param_groups)
         if isinstance(min_lr, (list, tuple)) and len(min_lr) != groups:
             raise ValueError(f'[ReduceLROnPlateau] {len(min_lr)} rates in min_lr for {groups} groups')
+        # In the order of PyTorch's state_dict().
+        self.factor, self.default_min_lr = factor, None if isinstance(min_lr, (list, tuple)) else min_lr
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
-        self.mode, self.factor, self.patience, self.cooldown, self.eps = mode, factor, patience, cooldown, eps
-        self.threshold, self.threshold_mode = threshold, threshold_mode
-        self.mode_worse = math.inf if mode == 'min' else -math.inf
-        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
-        self.cooldown_counter, self.last_epoch, self.best, self.num_bad_epochs = 0, 0, self.mode_worse, 0
+        self.patience, self.cooldown, self.eps, self.last_epoch = patience, cooldown, eps, 0
         self._last_lr = [float(group['lr']) for group in optimizer.param_groups]
+        self.mode_worse, self.mode = math.inf if mode == 'min' else -math.inf, mode
+        self.threshold, self.threshold_mode = threshold, threshold_mode
+        self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
     @property
     def in_cooldown(self):

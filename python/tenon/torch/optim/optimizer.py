@@ -53,6 +53,7 @@ class Optimizer:
             raise ValueError(f'[{type(self).__name__}] differentiable=True is not offered: steps are not recorded')
         self.defaults, self.state, self.param_groups = defaults, defaultdict(dict), []
         self._hooks = defaultdict(OrderedDict)
+        self._opt_called = False
         groups = list(params)
         if not groups:
             raise ValueError('[optim] optimizer got an empty parameter list: no parameters, or an iterator that was used up')
@@ -101,6 +102,7 @@ class Optimizer:
     def step(self, closure=None):
         """One step with the current gradients. closure, if given, computes the loss and gradients first; its result is returned."""
         args = (self, closure) if closure else (self,)
+        self._opt_called = True
         for hook in list(self._hooks['pre'].values()):
             hook(self, args, {})
         loss = self._loss_of(closure)

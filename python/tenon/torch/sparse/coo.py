@@ -117,7 +117,7 @@ def rows_of(places, sizes):
     return ops['stack'](rows[::-1]) if rows else full((0, places.shape[0]), 0, places)
 
 
-def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, device=None, pin_memory=False, requires_grad=False,
+def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False, requires_grad=False,
                       check_invariants=None, is_coalesced=None):
     """A sparse tensor of indices (dimensions, n) and values (n, …); without a size it gets the smallest that holds them.
 
@@ -127,7 +127,10 @@ def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, device=Non
     """
     import tenon.torch as torch
     if values is None:  # sparse_coo_tensor(size)
-        shape = tuple(indices)
+        given = size if indices is None else indices
+        if given is None:
+            raise TypeError('[sparse_coo_tensor] needs indices and values, or a size')
+        shape = tuple(given)
         made = CooTensor(full((len(shape), 0), 0, torch.empty(0, dtype=torch.int64, device=device)),
                          torch.zeros(0, dtype=dtype, device=device), shape, True)
         return made.requires_grad_(requires_grad)

@@ -4,6 +4,7 @@ from typing import Any
 from .... import _core
 from ...._core import ops
 from ...._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
+from ..._backward_names import named
 from ..._common import autocasting, broken, cast, check, full, largest, rank, smallest
 from ..._shortcuts import short
 from .sparse_rows import has_sparse_gradient, sparse_bag, sparse_embedding
@@ -112,7 +113,7 @@ def _conv_transpose(rank_):
             found = _complex(lambda a, b: ops['conv_transpose'](a, b, None, stride, padding, output_padding, dilation, groups), x, weight, bias)
         else:
             found = ops['conv_transpose'](x, weight, bias, stride, padding, output_padding, dilation, groups)
-        return ops['squeeze'](found, 0) if single else found
+        return ops['squeeze'](found, 0) if single else named(found, 'ConvolutionBackward0')
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Transposed convolution over {rank_} dimension{'s' if rank_ > 1 else ''} of (N, C, …) or (C, …)."
     return call
@@ -184,7 +185,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
         return sparse_bag(input, weight, offsets, mode, per_sample_weights, padding_idx, scale_grad_by_freq)
     if scale_grad_by_freq and weight.requires_grad:
         weight = _by_frequency(weight, input)
-    return ops['embedding_bag'](weight, input, offsets, mode, per_sample_weights, padding_idx)
+    return named(ops['embedding_bag'](weight, input, offsets, mode, per_sample_weights, padding_idx), 'EmbeddingBagBackward0')
 
 
 def _classes_of(labels, num_classes):

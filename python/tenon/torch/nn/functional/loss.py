@@ -35,8 +35,8 @@ def _pair(name, input, target):
     from ...shape import broadcast_tensors
     if check(input, name).shape != check(target, name).shape:
         warnings.warn(f'[{name}] input has shape {input.shape}, target {target.shape}: they broadcast, which is seldom meant', stacklevel=4)
-    x, target = promoted(input, target)
-    return (x, target) if x.shape == target.shape else broadcast_tensors(x, target)
+        input, target = broadcast_tensors(input, target)  # first: then one of rank 0 counts for the dtype like the other
+    return promoted(input, target)
 
 
 @in_float32
@@ -176,6 +176,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_
     reduction = _reduction(reduction, size_average, reduce, ('batchmean',))
     if rank(check(input).dtype) != 2 or rank(check(target).dtype) != 2:
         raise UnsupportedDtypeError(f'[kl_div] needs floating numbers, not {input.dtype} and {target.dtype}')
+    input, target = promoted(input, target)
     if log_target:
         found = ops['exp'](target) * (target - input)
     else:
@@ -190,6 +191,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction='mean'):
     """exp(x) - target · x, or x - target · log(x + eps); full: with Stirling's term."""
     reduction = _reduction(reduction, size_average, reduce)
+    input, target = promoted(input, target)
     found = ops['exp'](input) - target * input if log_input else input - target * ops['log'](input + eps)
     if full:
         more = target * ops['log'](target) - target + 0.5 * ops['log'](2 * math.pi * target)
@@ -242,6 +244,7 @@ def _above_0(x):
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
     """log(1 + exp(-target · x))."""
     reduction = _reduction(reduction, size_average, reduce)
+    input, target = promoted(input, target)
     return named(_reduced(-ops['log_sigmoid'](target * input), reduction), 'SoftMarginLossBackward0')
 
 

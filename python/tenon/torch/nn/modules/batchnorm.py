@@ -90,14 +90,25 @@ BatchNorm1d, BatchNorm2d, BatchNorm3d = family(__name__, _BatchNorm, _ranks=lamb
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm over the batches of several processes. Not offered, because a single process trains here."""
+    """BatchNorm of any rank over the batches of all processes of a group, which here has one."""
 
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError('[SyncBatchNorm] is not offered: one process trains here, use BatchNorm1d, BatchNorm2d or BatchNorm3d')
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None, dtype=None):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):
+        if input.ndim < 2:
+            raise InvalidArgumentError(f'[SyncBatchNorm] input has rank {input.ndim}, must be at least 2')
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
-        """Returns the module: its batch norms already see the whole batch of the one process."""
+        """The module with a SyncBatchNorm of the same tensors in place of each BatchNorm."""
+        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
+            made = cls.__new__(cls)
+            made.__dict__.update(module.__dict__, process_group=process_group)
+            return made
+        for name, part in module.named_children():
+            setattr(module, name, cls.convert_sync_batchnorm(part, process_group))
         return module
 
 

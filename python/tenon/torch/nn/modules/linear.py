@@ -6,7 +6,6 @@ import tenon
 from .... import nn as _nn
 from ...._errors import InvalidArgumentError
 from ....nn.module import Module, Parameter
-from ..._backward_names import named
 from ..._common import defaults
 from .. import functional as F
 from .. import init
@@ -43,10 +42,7 @@ class Linear(_nn.Linear):
         place(self, device, dtype)
 
     def forward(self, input):
-        if self.bias is not None:
-            return _linear(input, self.weight, self.bias)
-        found = _linear(input, self.weight)
-        return named(found, 'MmBackward0') if found.ndim == 2 else found
+        return _linear(input, self.weight) if self.bias is None else _linear(input, self.weight, self.bias)
 
     def reset_parameters(self):
         """Draws weight and bias anew."""

@@ -4,6 +4,7 @@ from .... import no_grad
 from ...._core import ops
 from ...._errors import InvalidArgumentError, OutOfRangeError
 from ....nn.module import Module
+from ..._backward_names import named
 from ..functional import normalize
 from .norms import norm_except
 from .parametrize import register_parametrization
@@ -29,7 +30,7 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        return weight_v * (weight_g / norm_except(weight_v, self.dim))
+        return named(weight_v * (weight_g / norm_except(weight_v, self.dim)), 'WeightNormInterfaceBackward0')
 
     def right_inverse(self, weight):
         return norm_except(weight, self.dim), weight
