@@ -63,10 +63,6 @@ class KernelList {
   std::vector<Stretch> stretches_;
 };
 
-#define FAMILY(name) void add_##name##_kernels(KernelList& list);
-#include "families.def"
-#undef FAMILY
-
 // Every kernel of the plugin, for the best instruction set of this processor.
 KernelList all_kernels();
 

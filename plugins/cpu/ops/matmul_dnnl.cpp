@@ -1,11 +1,11 @@
 // matmul and linear in bf16 and f16 by oneDNN, where the processor multiplies these types itself. A
 // plan holds primitives for blocks of the product, which run on the plugin's threads, one each.
+#include "ops/matmul_dnnl.hpp"
+
 #include <algorithm>
-#include <memory>
 
 #include "dispatch.hpp"
 #include "kernels.hpp"
-#include "ops/dnnl.hpp"
 #include "ops/matmul_activation.hpp"
 #include "ops/workspace.hpp"
 #include "tenon/schemas.h"
@@ -16,21 +16,7 @@ namespace {
 
 using dnnl::memory;
 
-// A product is cut along one axis: a dimension of the batch, the columns of b or the rows of a.
-struct ProductCut : Cut {
-  int64_t a = 0, b = 0, c = 0, bias = 0;  // elements from one index of the axis to the next
-  bool columns = false;
-};
-
-struct Block {
-  dnnl::matmul primitive;
-  memory::desc a, b, c, bias, scratch;
-};
-
-struct Plan {
-  ProductCut cut;
-  Parts<Block> blocks;
-};
+using Block = HalfProduct::Block;
 
 // Smaller products are quicker through f32 copies, without oneDNN's fixed cost.
 constexpr int64_t kLeastWork = 600'000;
@@ -44,19 +30,6 @@ bool takes(int64_t rows, int64_t cols, int64_t row, int64_t col) {
   };
   return lies(col, cols, row, rows) || lies(row, rows, col, cols);
 }
-
-bool fits(const tn_call& call, const Product& p) {
-  if (p.empty() || p.k == 0 || p.ndim > 6 || p.batches * p.m * p.n * p.k < kLeastWork) return false;
-  if (!multiplies(output(call).dtype) || !takes(p.m, p.k, p.a.row, p.a.column) ||
-      !takes(p.k, p.n, p.b.row, p.b.column))
-    return false;
-  for (uint32_t d = 0; d < p.ndim; ++d)
-    if (p.a.batch[d] < 0 || p.b.batch[d] < 0) return false;
-  return p.bias == nullptr || p.bias_step == 0 || p.bias_step == 1;
-}
-
-bool matmul_fits(const tn_call& call) { return fits(call, read_matmul(call)); }
-bool linear_fits(const tn_call& call) { return fits(call, read_linear(call)); }
 
 void append(dnnl::post_ops& ops, Activation activation) {
   using dnnl::algorithm;
@@ -89,12 +62,12 @@ std::array<int64_t, TN_MAX_DIMS> batch_steps(const Product& p) {
 // Along the batch where it is long enough; else along rows, unless they are so few that packing all of b for
 // each block costs more than columns that each pack their part. Sets `dim` to the dimension of the batch,
 // p.ndim for columns, p.ndim + 1 for rows.
-ProductCut cut_of(const Product& p, uint32_t& dim) {
+HalfProduct::ProductCut cut_of(const Product& p, uint32_t& dim) {
   const int64_t wanted = std::clamp<int64_t>(p.batches * p.m * p.n * p.k / kBlockWork, 1,
                                              std::max(4, 2 * max_threads()));
   const auto longest = std::max_element(p.shape.begin(), p.shape.begin() + p.ndim);
   int64_t unit = 1;
-  ProductCut cut;
+  HalfProduct::ProductCut cut;
   if (p.ndim > 0 && *longest >= std::min<int64_t>(wanted, 8)) {
     dim = static_cast<uint32_t>(longest - p.shape.begin());
     cut = {{p.shape[dim], 1}, p.a.batch[dim], p.b.batch[dim], batch_steps(p)[dim], 0};
@@ -150,28 +123,8 @@ Block make_block(const Product& p, const Product& whole, memory::data_type type,
   return block;
 }
 
-std::unique_ptr<Plan> make_plan(const tn_call& call, const Product& p, Activation activation) {
-  const OneThread one;
-  const auto type =
-      output(call).dtype == TN_DTYPE_BF16 ? memory::data_type::bf16 : memory::data_type::f16;
-  uint32_t dim = 0;
-  const ProductCut cut = cut_of(p, dim);
-  return std::make_unique<Plan>(
-      Plan{cut, Parts<Block>(cut, [&](int64_t size) {
-             Product part = p;
-             (dim < p.ndim ? part.shape[dim] : dim == p.ndim ? part.n : part.m) = size;
-             return make_block(part, cut.columns ? part : p, type, activation);
-           })});
-}
-
-std::unique_ptr<Plan> plan_matmul(const tn_call& call) {
-  return make_plan(call, read_matmul(call), kNone);
-}
-std::unique_ptr<Plan> plan_linear(const tn_call& call) {
-  return make_plan(call, read_linear(call), activation_of(text_arg(call, arg::linear::activation)));
-}
-
-void execute(const Block& block, const ProductCut& cut, const Product& p, void* c, int64_t index) {
+void execute(const Block& block, const HalfProduct::ProductCut& cut, const Product& p, void* c,
+             int64_t index) {
   const auto at = [&](const memory::desc& desc, const void* data, int64_t step) {
     constexpr int64_t kSize = 2;  // bytes of a half
     return memory(desc, dnnl_engine(),
@@ -196,16 +149,58 @@ void execute(const Block& block, const ProductCut& cut, const Product& p, void* 
     std::copy_n(beside + i * size, size, static_cast<uint16_t*>(c) + i * p.n + index);
 }
 
-void execute(Plan& plan, const Product& p, void* c) {
-  plan.blocks.run(
-      [&](const Block& block, int64_t index) { execute(block, plan.cut, p, c, index); });
+}  // namespace
+
+bool HalfProduct::fits(tn_dtype dtype, const Product& p) {
+  if (p.empty() || p.k == 0 || p.ndim > 6 || p.batches * p.m * p.n * p.k < kLeastWork) return false;
+  if (!multiplies(dtype) || !takes(p.m, p.k, p.a.row, p.a.column) ||
+      !takes(p.k, p.n, p.b.row, p.b.column))
+    return false;
+  for (uint32_t d = 0; d < p.ndim; ++d)
+    if (p.a.batch[d] < 0 || p.b.batch[d] < 0) return false;
+  return p.bias == nullptr || p.bias_step == 0 || p.bias_step == 1;
 }
 
-void run_matmul(Plan& plan, const tn_call& call) {
-  execute(plan, read_matmul(call), output(call).data);
+std::unique_ptr<HalfProduct> HalfProduct::made(tn_dtype dtype, const Product& p,
+                                               Activation activation) {
+  const OneThread one;
+  const auto type = dtype == TN_DTYPE_BF16 ? memory::data_type::bf16 : memory::data_type::f16;
+  uint32_t dim = 0;
+  const ProductCut cut = cut_of(p, dim);
+  return std::make_unique<HalfProduct>(
+      HalfProduct{cut, Parts<Block>(cut, [&](int64_t size) {
+                    Product part = p;
+                    (dim < p.ndim ? part.shape[dim] : dim == p.ndim ? part.n : part.m) = size;
+                    return make_block(part, cut.columns ? part : p, type, activation);
+                  })});
 }
-void run_linear(Plan& plan, const tn_call& call) {
-  execute(plan, read_linear(call), output(call).data);
+
+void HalfProduct::run(const Product& p, void* c) const {
+  blocks.run([&](const Block& block, int64_t index) { execute(block, cut, p, c, index); });
+}
+
+namespace {
+
+bool matmul_fits(const tn_call& call) {
+  return HalfProduct::fits(output(call).dtype, read_matmul(call));
+}
+bool linear_fits(const tn_call& call) {
+  return HalfProduct::fits(output(call).dtype, read_linear(call));
+}
+
+std::unique_ptr<HalfProduct> plan_matmul(const tn_call& call) {
+  return HalfProduct::made(output(call).dtype, read_matmul(call), kNone);
+}
+std::unique_ptr<HalfProduct> plan_linear(const tn_call& call) {
+  return HalfProduct::made(output(call).dtype, read_linear(call),
+                           activation_of(text_arg(call, arg::linear::activation)));
+}
+
+void run_matmul(HalfProduct& plan, const tn_call& call) {
+  plan.run(read_matmul(call), output(call).data);
+}
+void run_linear(HalfProduct& plan, const tn_call& call) {
+  plan.run(read_linear(call), output(call).data);
 }
 
 }  // namespace
@@ -214,20 +209,20 @@ void add_matmul_dnnl_kernels(KernelList& list) {
   constexpr uint64_t kTypes = TN_MASK_HALF;
   list.add({.schema = TN_SCHEMA_MATMUL,
             .dtypes = kTypes,
-            .run = run_plan_of<Plan, run_matmul>,
+            .run = run_plan_of<HalfProduct, run_matmul>,
             .flags = TN_KERNEL_STRIDED,
             .priority = 10,
             .supports = supports_of<matmul_fits>,
             .prepare = prepare_of<plan_matmul>,
-            .release = release_of<Plan>});
+            .release = release_of<HalfProduct>});
   list.add({.schema = TN_SCHEMA_LINEAR,
             .dtypes = kTypes,
-            .run = run_plan_of<Plan, run_linear>,
+            .run = run_plan_of<HalfProduct, run_linear>,
             .flags = TN_KERNEL_STRIDED,
             .priority = 10,
             .supports = supports_of<linear_fits>,
             .prepare = prepare_of<plan_linear>,
-            .release = release_of<Plan>});
+            .release = release_of<HalfProduct>});
 }
 
 }  // namespace tenon::cpu

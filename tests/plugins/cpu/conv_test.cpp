@@ -66,9 +66,9 @@ void for_products(const Case& c, Visit&& visit) {
         }
 }
 
-void check(const Case& c, DType dtype, uint32_t seed) {
+void check(const Case& c, DType dtype, uint32_t seed, bool has_bias = true) {
   const Array x = whole_numbers(c.x, seed), w = whole_numbers(c.weight, seed + 1),
-              b = whole_numbers({c.weight[0]}, seed + 2),
+              b = has_bias ? whole_numbers({c.weight[0]}, seed + 2) : Array({c.weight[0]}),
               g = whole_numbers(output_shape(c), seed + 3);
   Array out(output_shape(c)), gx(c.x), gw(c.weight);
   const int64_t places = out.v.empty() ? 1 : count(out.shape) / (out.shape[0] * out.shape[1]);
@@ -78,8 +78,8 @@ void check(const Case& c, DType dtype, uint32_t seed) {
     gx[i] += g[o] * w[k];
     gw[k] += g[o] * x[i];
   });
-  const Tensor tx = to_tensor(x, dtype), tw = to_tensor(w, dtype), tb = to_tensor(b, dtype),
-               tg = to_tensor(g, dtype);
+  const Tensor tx = to_tensor(x, dtype), tw = to_tensor(w, dtype),
+               tb = has_bias ? to_tensor(b, dtype) : Tensor(), tg = to_tensor(g, dtype);
   const double tolerance = dtype == DType::BF16 || dtype == DType::F16 ? tolerance_of(dtype) : 0;
   const std::string what = std::string(tenon::name_of(dtype)) + " " + name(c);
   expect_close(conv(tx, tw, tb, c.stride, c.padding, c.dilation, c.groups), out, tolerance,
@@ -147,6 +147,17 @@ TEST(Conv, NarrowPlanes) {
     check({{1, 30, 4, 4}, {16, 30, 2, 2}, {700}, {1400}, {1}}, dtype, seed += 5);  // mostly padding
     check({{5, 70, 20}, {16, 70, 3}, {1}, {1}, {1}}, dtype, seed += 5);
   }
+}
+
+// Products of the images as they lie, cut along the images, the filters or the places.
+TEST(Conv, PointwiseHalves) {
+  uint32_t seed = 500;
+  for (const DType dtype : {DType::BF16, DType::F16})
+    for (const int64_t batch : {1, 2, 9})
+      for (const auto& [channels, filters] : {std::pair<int64_t, int64_t>{70, 130}, {200, 24}})
+        for (const int64_t width : {9, 24})
+          check({{batch, channels, 8, width}, {filters, channels, 1, 1}, {1}, {0}, {1}}, dtype,
+                seed += 5, false);
 }
 
 TEST(Conv, Complex) {
