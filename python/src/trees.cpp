@@ -74,7 +74,24 @@ PyObject* shape(PyObject* value, PyObject* tensors) {
   return PyObject_CallFunctionObjArgs(other_shape, value, tensors, nullptr);
 }
 
+// Whether `shape` could say what a value is made of, at this level.
+bool is_made(PyObject* shape) {
+  if (!PyTuple_Check(shape) || PyTuple_GET_SIZE(shape) < 2) return false;
+  PyObject *const kind = PyTuple_GET_ITEM(shape, 0), *const parts = PyTuple_GET_ITEM(shape, 1);
+  if (kind == reinterpret_cast<PyObject*>(&PyDict_Type))
+    return PyTuple_GET_SIZE(shape) == 3 && PyTuple_Check(parts) &&
+           PyTuple_Check(PyTuple_GET_ITEM(shape, 2)) &&
+           PyTuple_GET_SIZE(parts) == PyTuple_GET_SIZE(PyTuple_GET_ITEM(shape, 2));
+  const bool listed = kind == reinterpret_cast<PyObject*>(&PyTuple_Type) ||
+                      kind == reinterpret_cast<PyObject*>(&PyList_Type);
+  return !listed || PyTuple_Check(parts);
+}
+
 PyObject* value_of(PyObject* shape, PyObject* tensors) {
+  if (shape != leaf && !is_made(shape)) {
+    PyErr_SetString(PyExc_TypeError, "no shape of a tree");
+    return nullptr;
+  }
   if (shape == leaf) {
     PyObject* next = PyIter_Next(tensors);
     if (next == nullptr && PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_StopIteration);
@@ -124,8 +141,8 @@ PyObject* tree_shape(PyObject*, PyObject* args) {
 PyObject* tree_value(PyObject*, PyObject* args) {
   PyObject *of = nullptr, *tensors = nullptr;
   if (!PyArg_ParseTuple(args, "OO", &of, &tensors)) return nullptr;
-  if (PyIter_Check(tensors) && (of == leaf || PyTuple_Check(of))) return value_of(of, tensors);
-  PyErr_SetString(PyExc_TypeError, "a shape of a tree and an iterator are wanted");
+  if (PyIter_Check(tensors)) return value_of(of, tensors);
+  PyErr_SetString(PyExc_TypeError, "an iterator is wanted");
   return nullptr;
 }
 

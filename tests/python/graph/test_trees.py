@@ -87,3 +87,9 @@ def test_a_cache_in_a_tree_goes_on_growing():
     assert found.dtype == tenon.float64
     with pytest.raises(tenon.Error), pytest.warns(UserWarning, match='runs as it is written'):
         fast(x, {'keys': cache['keys'], 'values': tenon.randn(2, 5)}, scale=2)
+
+
+@pytest.mark.parametrize('shape', [(), (None,), (tuple,), (tuple, 3), (list, [3]), (dict, (1,), (1, 2)), (dict, 1, 2), 3, [1]])
+def test_what_is_no_shape_is_refused(shape):
+    with pytest.raises(TypeError):
+        _trees.rebuilt(shape, iter([]))
