@@ -19,8 +19,9 @@ namespace host __attribute__((visibility("hidden"))) {
   constexpr microseconds kLookOut{300}, kWaitAwake{50};
   // A yield that takes longer than this gave the core to another program.
   constexpr microseconds kShared{100};
-  // A worker that delays the owner for longer than this, and longer than the loop itself took, has lost its core. Then loops stay on one
-  // thread for a while, except those that take longer than kLong.
+  // A worker that delays the owner for longer than this, and for twice as long as the loop itself took, has lost its core: a piece that it
+  // began last may take as long as all that the owner did. Then loops stay on one thread for a while, except those that take longer than
+  // kLong.
   constexpr microseconds kLate{200}, kLong{2000}, kMostAlone{200'000};
   constexpr int64_t kMostPatience = 64;
 
@@ -171,7 +172,7 @@ namespace host __attribute__((visibility("hidden"))) {
       emptied_.wait(seen);
     }
     const Clock::duration waited = Clock::now() - finished;
-    if (waited > std::max<Clock::duration>(kLate, finished - begun)) stay_alone(waited);
+    if (waited > std::max<Clock::duration>(kLate, 2 * (finished - begun))) stay_alone(waited);
   }
 
   // Grows each time that sharing since the last pause gained less than the latest loss.

@@ -78,7 +78,13 @@ HalfProduct::ProductCut cut_of(const Product& p, uint32_t& dim) {
     dim = p.ndim, unit = 64;
     cut = {{p.n, 1}, 0, p.b.column, 1, p.bias_step, true};
   }
-  cut.step = std::min(cut.extent, ((cut.extent + wanted - 1) / wanted + unit - 1) / unit * unit);
+  const auto step = [&](int64_t blocks) {
+    return std::min(cut.extent, ((cut.extent + blocks - 1) / blocks + unit - 1) / unit * unit);
+  };
+  cut.step = step(wanted);
+  // As many for each thread: of three blocks, one would wait for the third.
+  const int64_t blocks = (cut.extent + cut.step - 1) / cut.step, threads = max_threads();
+  if (blocks > threads && blocks % threads != 0) cut.step = step(blocks - blocks % threads);
   return cut;
 }
 
