@@ -134,7 +134,13 @@ def table(times, imports, package):
 
 
 def describe():
-    model = next((line.split(':')[1].strip() for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines() if line.startswith('model name')), platform.machine())
+    facts = {}
+    for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines():
+        key, _, value = line.partition(':')
+        facts.setdefault(key.strip(), value.strip())
+    model = facts.get('model name', platform.machine())
+    if 'cpu family' in facts:  # virtual machines are given names that tell little
+        model += f' (family {facts["cpu family"]}, model {facts["model"]})'
     versions = []
     for name in ('numpy', 'torch'):
         try:
