@@ -520,8 +520,9 @@ def compile(fn=None, *, limit=64, dynamic=None, exact=False, quantize=None):
     A program belongs to one combination of shapes, dtypes and devices, of whatever else is among the arguments, and of what fn reads
     beside them: variables, attributes, modules, lists and dicts that it names, or that functions it calls name. If any of these becomes
     another, fn is traced anew; if that happens in every call, it runs as it is written. So does a function that changes such a thing
-    itself, as a counter or a list that grows, prints, logs, or draws random numbers of Python or NumPy. If fn reads elements of such tensors (item(), bool(), tolist(), numpy()), a write to one of
-    them counts as a change. Elements of NumPy arrays and results of other libraries keep the values of the trace.
+    itself, as a counter or a list that grows, prints, logs, or draws random numbers of Python or NumPy. If fn reads elements of such
+    tensors (item(), bool(), tolist(), numpy()), a write to one of them counts as a change. Elements of NumPy arrays and results of other
+    libraries keep the values of the trace.
     """
     if fn is None:
         return functools.partial(compile, limit=limit, dynamic=dynamic, exact=exact, quantize=quantize)

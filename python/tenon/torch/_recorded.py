@@ -1,5 +1,8 @@
-"""What torch.export and torch.onnx.export record: a call's arguments by position, and the sizes among them that runs choose."""
+"""What torch.export and torch.onnx share: a call's arguments by position, the sizes among them that runs choose, and where files go."""
+import contextlib
 import inspect
+import os
+import tempfile
 from typing import Any
 
 import tenon
@@ -99,3 +102,21 @@ def traced(model, args, tensors, dims):
                 raise
             failure = failure or error
     raise failure  # pyright: ignore[reportGeneralTypeIssues]
+
+
+@contextlib.contextmanager
+def file_for_a_while():
+    """A path for a file that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield os.path.join(folder, 'file')
+
+
+def write_to(f, save):
+    """Has save(path) write to f, a path or an object that has write()."""
+    if not hasattr(f, 'write'):
+        save(f)
+        return
+    with file_for_a_while() as path:
+        save(path)
+        with open(path, 'rb') as file:
+            f.write(file.read())

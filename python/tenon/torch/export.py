@@ -1,15 +1,12 @@
 """torch.export: programs of modules, recorded by tenon.graph.trace, that are saved and run without the module."""
-import contextlib
 import inspect
-import os
-import tempfile
 
 import tenon
 
 from .. import graph
 from ..nn import Module
 from ._common import absent
-from ._recorded import arguments_of, by_shapes, tensors_of, traced
+from ._recorded import arguments_of, by_shapes, file_for_a_while, tensors_of, traced, write_to
 
 __all__ = ['Dim', 'ExportedProgram', 'dims', 'export', 'load', 'save']
 
@@ -101,30 +98,17 @@ def save(ep, f, *, extra_files=None, opset_version=None, pickle_protocol=None):
     read it, too."""
     if extra_files:
         raise NotImplementedError('[export.save] extra_files are not written: save them beside the program')
-    if not hasattr(f, 'write'):
-        ep.program.save(f)
-        return
-    with _file() as path:
-        ep.program.save(path)
-        with open(path, 'rb') as file:
-            f.write(file.read())
+    write_to(f, ep.program.save)
 
 
 def load(f, *, extra_files=None, expected_opset_version=None):
     """Reads a program that `save` wrote, from a path or an object that has read(). It takes tensors in the order of the recording."""
     if not hasattr(f, 'read'):
         return ExportedProgram(graph.load(f))
-    with _file() as path:
+    with file_for_a_while() as path:
         with open(path, 'wb') as file:
             file.write(f.read())
         return ExportedProgram(graph.load(path))
-
-
-@contextlib.contextmanager
-def _file():
-    """A path that is there for a while."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield os.path.join(folder, 'program')
 
 
 _INSTEAD = 'record a program with torch.export.export or tenon.graph.trace, or write a model with torch.onnx.export'

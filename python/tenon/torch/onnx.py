@@ -1,15 +1,13 @@
 """torch.onnx: ONNX model files, built on tenon.onnx."""
 import contextlib
 import enum
-import os
-import tempfile
 import warnings
 
 import tenon
 
 from ..nn import Module
 from .export import ExportedProgram
-from ._recorded import arguments_of, by_shapes, tensor_names, tensors_of, traced
+from ._recorded import arguments_of, by_shapes, file_for_a_while, tensor_names, tensors_of, traced, write_to
 
 __all__ = ['ONNXProgram', 'OperatorExportTypes', 'TrainingMode', 'export', 'is_in_onnx_export', 'select_model_mode_for_export']
 _OLDEST = 18  # the opset written if an older one is requested
@@ -38,14 +36,7 @@ class ONNXProgram:
         """Writes the model with its weights to a file, or to an object that has write()."""
         if not include_initializers:
             raise NotImplementedError('[onnx] models are written with their weights')
-        if hasattr(destination, 'write'):
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, 'model.onnx')
-                tenon.onnx.export(self._program, (), path, **self._options)
-                with open(path, 'rb') as file:
-                    destination.write(file.read())
-        else:
-            tenon.onnx.export(self._program, (), destination, **self._options)
+        write_to(destination, lambda path: tenon.onnx.export(self._program, (), path, **self._options))
 
     def __repr__(self):
         return f'ONNXProgram(\n{self._program}\n)'
@@ -138,8 +129,7 @@ def _by_axes(dynamic_axes, inputs, outputs):
 
 
 def _verify(made, tensors, wanted):
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, 'model.onnx')
+    with file_for_a_while() as path:
         made.save(path)
         found = tenon.onnx.load(path)(*tensors)
     for one, other in zip(tensors_of(found), tensors_of(wanted), strict=True):

@@ -2,7 +2,7 @@
 import contextlib
 
 from .naming import Names, snake
-from .node import Node, map_arg
+from .node import Node, map_aggregate, map_arg
 from .source import PythonCode, written
 
 
@@ -205,7 +205,6 @@ class _At:
 
 
 def _restored(records):
-    from .node import map_aggregate
     graph, made = Graph(), []
     for name, op, target, args, kwargs, kind in records:
         args, kwargs = (map_aggregate(value, lambda each: made[each.place] if isinstance(each, _At) else each) for value in (args, kwargs))

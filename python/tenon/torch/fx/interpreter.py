@@ -1,7 +1,7 @@
 """Interpreter: runs a graph node by node. Transformer: makes another graph while it does."""
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import map_arg
+from .node import map_aggregate, map_arg
 from .proxy import Proxy
 from .tracer import Tracer
 
@@ -132,5 +132,4 @@ class Transformer(Interpreter):
 
 def map_result(value):
     """A result with nodes for the proxies within."""
-    from .node import map_aggregate
     return map_aggregate(value, lambda each: each.node if isinstance(each, Proxy) else each)
