@@ -6,6 +6,12 @@
 
 namespace tenon::cpu {
 
+// Whether a pointwise convolution is a product for each image: planes of fewer places are too narrow for several.
+inline bool suits_products(const ConvGeometry& g) {
+  constexpr int64_t kLeastPlaces = 64;
+  return g.batch <= 1 || g.out_plane() >= kLeastPlaces;
+}
+
 // The forward and backward passes on contiguous arrays.
 template <class T>
 void conv_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out);

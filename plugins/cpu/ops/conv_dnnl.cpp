@@ -9,6 +9,7 @@
 #include "../../common/conv_geometry.hpp"
 #include "dispatch.hpp"
 #include "kernels.hpp"
+#include "ops/conv.hpp"
 #include "ops/conv_unfolded.hpp"
 #include "ops/dnnl.hpp"
 #include "ops/workspace.hpp"
@@ -281,15 +282,13 @@ void run(Plan& plan, const tn_call& call) {
 constexpr double kLeastWork = 600'000, kLeastDepthwise = 50'000;
 // Rows from which vectors along them waste little.
 constexpr int64_t kWide = 48;
-// Places below which a product for each image is slower.
-constexpr int64_t kNarrowPointwise = 64;
 // Channels that leave most lanes of oneDNN's layouts empty.
 constexpr int64_t kFewChannels = 16;
 
 // Whether oneDNN is the quickest for f32.
 bool is_quickest(const ConvGeometry& g, ConvPass pass) {
   if (wants_unfolding(g, pass)) return false;
-  if (g.pointwise()) return g.batch > 1 && g.out_plane() < kNarrowPointwise;
+  if (g.pointwise()) return !suits_products(g);
   if (g.groups > 1) return true;
   if (g.channels < kFewChannels) return pass == kForward;
   return g.out[2] < kWide;

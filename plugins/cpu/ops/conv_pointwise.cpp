@@ -1,16 +1,13 @@
 // Convolutions of 1×1 kernels in bf16 and f16 as products of the images as they lie: oneDNN's convolutions copy every operand into
 // layouts of their own first.
-#include "../../common/conv_geometry.hpp"
 #include "dispatch.hpp"
 #include "kernels.hpp"
+#include "ops/conv.hpp"
 #include "ops/matmul_dnnl.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::cpu {
 namespace {
-
-// Places below which a product for each of several images is slower.
-constexpr int64_t kNarrow = 64;
 
 // For each image, forward: filters × places = weight · x; of the input: channels × places = weightᵀ · g.
 template <ConvPass P>
@@ -37,7 +34,7 @@ Product read(const tn_call& call, const ConvGeometry& g) {
 template <ConvPass P>
 bool fits(const tn_call& call) {
   const ConvGeometry g(call, P);
-  if (!g.pointwise() || g.groups > 1 || (g.batch > 1 && g.out_plane() < kNarrow)) return false;
+  if (!g.pointwise() || g.groups > 1 || !suits_products(g)) return false;
   if (P == kForward && input_or_null(call, arg::conv::bias) != nullptr) return false;
   return HalfProduct::fits(output(call).dtype, read<P>(call, g));
 }
