@@ -49,10 +49,13 @@ struct IntegerWeight {
 IntegerWeight integer_weight(const Tensor& b, const Tensor& zero);
 // (a - a_zero)·(b - zero), exact, in i32. a_zero is one for all, one for each row, or undefined.
 Tensor integer_product(const Tensor& a, const Tensor& a_zero, const IntegerWeight& b);
-// Returns x as u8 by its own range, which always includes 0, with scale and zero point (DynamicQuantizeLinear).
-struct OwnRange {
+// Integers with a zero point, and what a step of theirs stands for.
+struct Quantized {
   Tensor entries, scale, zero;
 };
-OwnRange by_own_range(const Tensor& x);
+// x as u8 by its own range, which always includes 0 (DynamicQuantizeLinear).
+Quantized by_own_range(const Tensor& x);
+// integer_product times both scales, in f32; b_scale is one for all, or (n).
+Tensor scaled_product(const Quantized& a, const IntegerWeight& b, const Tensor& b_scale);
 
 }  // namespace tenon::onnx

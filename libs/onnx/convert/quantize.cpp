@@ -95,7 +95,8 @@ IntegerWeight integer_weight(const Tensor& b, const Tensor& zero) {
     centred = centred - made.zero;
   }
   made.sums = centred.sum({0}).to(DType::I32);
-  if (made.zero.defined() && abs(made.zero + made.shift).max().item<int64_t>() == 0)
+  if (made.zero.defined() && !traced(made.zero) &&
+      abs(made.zero + made.shift).max().item<int64_t>() == 0)
     made.zero = {}, made.shift = 0;
   return made;
 }
@@ -111,12 +112,17 @@ Tensor integer_product(const Tensor& a, const Tensor& a_zero, const IntegerWeigh
   return y - (z.numel() == 1 ? z.reshape({}) : z.ndim() == 1 ? z.unsqueeze(1) : z) * b.sums;
 }
 
-OwnRange by_own_range(const Tensor& x) {
+Quantized by_own_range(const Tensor& x) {
   const Tensor low = minimum(x.min(), 0.0), high = maximum(x.max(), 0.0);
   const Tensor scale = (high - low) / 255.0;
   const Tensor step = where(equal(scale, 0), 1.0, scale);
   const Tensor zero = clamp(round(-low / step), 0.0, 255.0).to(DType::U8);
   return {quantized(x, step, zero, DType::U8), scale, zero};
+}
+
+Tensor scaled_product(const Quantized& a, const IntegerWeight& b, const Tensor& b_scale) {
+  const Tensor scale = a.scale * (b_scale.numel() == 1 ? b_scale.reshape({}) : b_scale);
+  return integer_product(a.entries, a.zero, b).to(DType::F32) * scale;
 }
 
 namespace {

@@ -85,31 +85,26 @@ Tensor weight_of(const Call& call, size_t b, size_t scale, size_t zero) {
 }
 
 // Integers times a constant matrix b at input 1, times both scales, plus the bias at the last input.
-Tensor scaled(const Call& call, const Tensor& a, const Tensor& a_zero, const Tensor& a_scale,
-              size_t b_scale, size_t b_zero, size_t bias) {
+Tensor scaled(const Call& call, const Quantized& a, size_t b_scale, size_t b_zero, size_t bias) {
   const auto weight =
       call.kept(true, [&] { return integer_weight(call.x(1), call.maybe(b_zero)); });
-  const Tensor of_b = call.x(b_scale);
-  const Tensor scale = a_scale * (of_b.numel() == 1 ? of_b.reshape({}) : of_b);
-  const Tensor y = integer_product(a, a_zero, *weight).to(DType::F32) * scale;
+  const Tensor y = scaled_product(a, *weight, call.x(b_scale));
   return call.has(bias) ? y + call.x(bias) : y;
 }
 
 // a, converted to 8-bit integers by its own range, times b.
 Tensor dynamic_matmul(const Call& call) {
-  if (call.constant({1, 3}) && call.x(1).ndim() == 2) {
-    const OwnRange a = by_own_range(call.x(0));
-    return scaled(call, a.entries, a.zero, a.scale, 2, 3, 4);
-  }
+  if (call.constant({1, 3}) && call.x(1).ndim() == 2)
+    return scaled(call, by_own_range(call.x(0)), 2, 3, 4);
   const auto weight = call.kept(call.constant({1, 2, 3}), [&] { return weight_of(call, 1, 2, 3); });
   const Tensor y = matmul(through_integers(call.x(0)), *weight);
   return call.has(4) ? y + call.x(4) : y;
 }
 
 // Inputs: a, b, their scales, their zero points, bias.
-Tensor scaled_product(const Call& call) {
+Tensor product_of_scaled(const Call& call) {
   if (call.constant({1, 5}) && call.x(1).ndim() == 2)
-    return scaled(call, call.x(0), call.maybe(4), call.x(2), 3, 5, 6);
+    return scaled(call, {call.x(0), call.x(2), call.maybe(4)}, 3, 5, 6);
   const auto weight = call.kept(call.constant({1, 3, 5}), [&] { return weight_of(call, 1, 3, 5); });
   const Tensor q = call.x(0).to(DType::F32);
   const Tensor a = (call.has(4) ? q - call.x(4).to(DType::F32) : q) * call.x(2);
@@ -163,7 +158,7 @@ Tensor matmul_of_few_bits(const Call& call) {
 Family quantized_layer_ops() {
   static const Entry ops[] = {
       {"DynamicQuantizeMatMul", 1, dynamic_matmul, kMicrosoft},
-      {"MatMulIntegerToFloat", 1, scaled_product, kMicrosoft},
+      {"MatMulIntegerToFloat", 1, product_of_scaled, kMicrosoft},
       {"MatMulNBits", 1, matmul_of_few_bits, kMicrosoft},
       {"QGemm", 1, gemm_of_integers, kMicrosoft},
       {"QLinearAdd", 1, of_two<sum>, kMicrosoft},

@@ -51,17 +51,35 @@ std::vector<Function> activations(const Call& call, const std::vector<std::strin
   return made;
 }
 
+// A weight of 8-bit integers, (in, gates·H), with one scale or (gates·H).
+struct Integers {
+  IntegerWeight weight;
+  Tensor scale;
+};
+
 // The weights and the initial state of one direction of a layer.
 struct Layer {
   Tensor w, r, wb, rb, h, c, p;  // (gates·H, in), (gates·H, H), biases, (N, H) twice, peepholes
   std::vector<Function> f;
   int64_t hidden;
-  bool integers;  // the state is quantised before it meets r
+  const Integers *w8, *r8;  // instead of w and r
+
+  Tensor from_x(const Tensor& x) const {
+    const Tensor made = times(x, w, w8);
+    return wb.defined() ? made + wb : made;
+  }
+  Tensor from_state(const Tensor& state) const { return times(state, r, r8); }
 
   Tensor part(const Tensor& of, int64_t gate, int64_t dim) const {
     return of.narrow(dim, gate * hidden, hidden);
   }
   Tensor gate(const Tensor& x, int64_t g) const { return part(x, g, 1); }
+
+ private:
+  static Tensor times(const Tensor& x, const Tensor& real, const Integers* integers) {
+    return integers == nullptr ? matmul(x, real.t())
+                               : scaled_product(by_own_range(x), integers->weight, integers->scale);
+  }
 };
 
 struct State {
@@ -77,7 +95,7 @@ Tensor clipped(const Call& call, const Tensor& x) {
 }
 
 State rnn_step(const Call& call, const Layer& layer, const Tensor& x, const State& state) {
-  return {layer.f[0](clipped(call, x + matmul(state.h, layer.r.t()) + layer.rb)), {}};
+  return {layer.f[0](clipped(call, x + layer.from_state(state.h) + layer.rb)), {}};
 }
 
 State gru_step(const Call& call, const Layer& layer, const Tensor& x, const State& state) {
@@ -94,8 +112,7 @@ State gru_step(const Call& call, const Layer& layer, const Tensor& x, const Stat
 }
 
 State lstm_step(const Call& call, const Layer& layer, const Tensor& x, const State& state) {
-  const Tensor h = layer.integers ? through_integers(state.h) : state.h;
-  const Tensor gates = x + matmul(h, layer.r.t()) + layer.rb;
+  const Tensor gates = x + layer.from_state(state.h) + layer.rb;
   const auto peep = [&](const Tensor& gate, int64_t i, const Tensor& cell) {
     return clipped(call, layer.p.defined() ? gate + layer.part(layer.p, i, 0) * cell : gate);
   };
@@ -118,7 +135,7 @@ Ran run(const Call& call, const Layer& layer, const Tensor& x, bool backward, co
   if (steps == 0)
     return {zeros({0, x.shape(1), layer.hidden}, x.dtype(), x.device()), layer.h, layer.c};
   const auto turned = [&](const Tensor& of) { return backward ? of.flip({0}) : of; };
-  std::vector<Tensor> state = {layer.h}, slices = {turned(matmul(x, layer.w.t()) + layer.wb)};
+  std::vector<Tensor> state = {layer.h}, slices = {turned(layer.from_x(x))};
   if (layer.c.defined()) state.push_back(layer.c);
   if (lengths.defined()) {
     const Tensor counted = arange(0, steps, 1, DType::I64);
@@ -166,7 +183,7 @@ Ran run_lstm(const Call& call, const Layer& layer, size_t direction, const Tenso
           for (const int64_t gate : {0, 2, 3, 1}) parts.push_back(layer.part(of, gate, 0));
           return concat(parts, 0);
         };
-        return Weights{ordered(layer.w), ordered(layer.r), ordered(layer.wb + layer.rb)};
+        return Weights{ordered(layer.w), ordered(layer.r), ordered(layer.rb)};
       },
       static_cast<int>(direction));
   const auto made = lstm(linear(x, weights->w, weights->b), layer.h, layer.c, weights->r, backward);
@@ -174,23 +191,24 @@ Ran run_lstm(const Call& call, const Layer& layer, size_t direction, const Tenso
   return {made.y, made.y.select(0, last), made.c.select(0, last)};
 }
 
-// Layer weights, directions first: (D, gates·H, in), (D, gates·H, H).
+// Layer weights, directions first: (D, gates·H, in), (D, gates·H, H); or integers for each direction.
 struct Given {
+  int64_t hidden;
   Tensor w, r;
-  bool integers = false;  // inputs and states are quantised before the products
+  std::vector<Integers> w8, r8;
 };
 
 template <Step kStep, int64_t kGates, size_t kStates>
 Results recurrent(const Call& call, const Given& given, const std::vector<std::string>& usual) {
   const bool batch_first = call.flag("layout");
   const auto turned = [&](const Tensor& of) { return batch_first ? of.transpose(0, 1) : of; };
-  const Tensor w = given.w, r = given.r;
-  const Tensor x = given.integers ? through_integers(turned(call.x(0))) : turned(call.x(0));
-  const int64_t hidden = call.i("hidden_size", r.shape(2)), batch = x.shape(1);
+  const Tensor x = turned(call.x(0));
+  const int64_t hidden = call.i("hidden_size", given.hidden), batch = x.shape(1);
   const std::string direction = call.s("direction", "forward");
   const size_t directions = direction == "bidirectional" ? 2 : 1;
-  if (w.shape(0) != static_cast<int64_t>(directions))
-    call.fail("weights of " + std::to_string(w.shape(0)) + " directions");
+  const int64_t weights = call.x(1).shape(0);
+  if (weights != static_cast<int64_t>(directions))
+    call.fail("weights of " + std::to_string(weights) + " directions");
   const Tensor lengths = call.has(4) ? call.x(4).to(DType::I64) : Tensor();
   const auto start = [&](size_t input, size_t d) {
     return call.has(input) ? turned(call.x(input)).select(0, static_cast<int64_t>(d))
@@ -199,19 +217,22 @@ Results recurrent(const Call& call, const Given& given, const std::vector<std::s
   std::vector<Tensor> ys, hs, cs;
   for (size_t d = 0; d < directions; ++d) {
     const auto at = static_cast<int64_t>(d);
-    Layer layer{
-        w.select(0, at), r.select(0, at), {}, {}, start(5, d), {}, {}, activations(call, usual, d),
-        hidden,          given.integers};
+    Layer layer{{}, {}, {}, {}, start(5, d), {}, {}, activations(call, usual, d), hidden, {}, {}};
+    if (given.w8.empty())
+      layer.w = given.w.select(0, at), layer.r = given.r.select(0, at);
+    else
+      layer.w8 = &given.w8[d], layer.r8 = &given.r8[d];
     const Tensor b =
         call.has(3) ? call.x(3).select(0, at) : zeros({2 * kGates * hidden}, x.dtype(), x.device());
     layer.wb = b.narrow(0, 0, kGates * hidden);
     layer.rb = b.narrow(0, kGates * hidden, kGates * hidden);
     if (kStates == 2) {
+      layer.rb = layer.wb + layer.rb, layer.wb = {};  // added last, as ONNX Runtime does
       layer.c = start(6, d);
       if (call.has(7)) layer.p = call.x(7).select(0, at);
     }
     const bool backward = direction == "reverse" || d == 1;
-    const bool at_once = kStates == 2 && !given.integers && x.shape(0) > 0 && plain_lstm(call);
+    const bool at_once = kStates == 2 && given.w8.empty() && x.shape(0) > 0 && plain_lstm(call);
     const Ran ran = at_once ? run_lstm(call, layer, d, x, backward)
                             : run(call, layer, x, backward, lengths, kStep);
     ys.push_back(ran.ys);
@@ -225,22 +246,25 @@ Results recurrent(const Call& call, const Given& given, const std::vector<std::s
   return made;
 }
 
-Given plain(const Call& call) { return {call.x(1), call.x(2)}; }
+Given plain(const Call& call) { return {call.x(2).shape(2), call.x(1), call.x(2), {}, {}}; }
 
 // 8-bit weights (D, in, 4·H), with a scale and zero point for each direction or each column.
 Results quantized_lstm(const Call& call) {
-  const auto real = [&](size_t weight, size_t scale) {
-    const Tensor q = call.x(weight).to(DType::F32);
-    const auto each = [&](const Tensor& of) {
-      return of.to(DType::F32).reshape({q.shape(0), 1, of.numel() / q.shape(0)});
-    };
-    const Tensor centred = call.has(scale + 1) ? q - each(call.x(scale + 1)) : q;
-    return (centred * each(call.x(scale))).transpose(1, 2).contiguous();
+  const auto integers = [&](size_t weight, size_t scale) {
+    std::vector<Integers> made;
+    for (int64_t d = 0; d < call.x(weight).shape(0); ++d) {
+      const auto of_one = [&](const Tensor& of) {
+        return of.defined() ? of.select(0, d).reshape({-1}) : of;
+      };
+      made.push_back({integer_weight(call.x(weight).select(0, d), of_one(call.maybe(scale + 1))),
+                      of_one(call.x(scale))});
+    }
+    return made;
   };
   const auto given = call.kept(
       call.constant({1, 2, 8, 9, 10, 11}),
       [&] {
-        return Given{real(1, 8), real(2, 10), true};
+        return Given{call.x(2).shape(1), {}, {}, integers(1, 8), integers(2, 10)};
       },
       2);
   return recurrent<lstm_step, 4, 2>(call, *given, {"Sigmoid", "Tanh", "Tanh"});

@@ -228,6 +228,21 @@ def test_recurrent_layers(tmp_path, direction):
     check(tmp_path, [integers], {'x': x[:, :1], 'h': h[:, :1], 'c': c[:, :1]}, weights, ('y', 'yh', 'yc'), tolerance=1e-3)
 
 
+# ONNX Runtime takes a scale for each column of signed weights alone.
+@pytest.mark.parametrize(('make', 'zero', 'each'), [(i8, 'i1', False), (i8, 'i1', True), (u8, 'u1', False)])
+@pytest.mark.parametrize('direction', ['reverse', 'bidirectional'])
+def test_lstm_of_integers(tmp_path, direction, make, zero, each):
+    d, steps, n, hidden = 2 if direction == 'bidirectional' else 1, 6, 5, 8
+    shape = (d, 4 * hidden) if each else (d,)
+    weights = {'w': make(d, n, 4 * hidden), 'r': make(d, hidden, 4 * hidden), 'b': f(d, 8 * hidden), 'ws': np.abs(f(*shape)) / 100, 'rs': np.abs(f(*shape)) / 100,
+               'wz': np.zeros(shape, zero) if each else rng.integers(0, 100, shape).astype(zero), 'rz': np.zeros(shape, zero) if each else rng.integers(0, 100, shape).astype(zero)}
+    node = ms('DynamicQuantizeLSTM', ['x', 'w', 'r', 'b', '', 'h', 'c', '', 'ws', 'wz', 'rs', 'rz'], ['y', 'yh', 'yc'], hidden_size=hidden, direction=direction)
+    inputs = {'x': f(steps, 1, n), 'h': f(d, 1, hidden), 'c': f(d, 1, hidden)}
+    check(tmp_path, [node], inputs, weights, ('y', 'yh', 'yc'), tolerance=1e-6)
+    program = tenon.graph.trace(tenon.onnx.load(tmp_path / 'm.onnx'), *map(tenon.tensor, inputs.values()))
+    assert str(program).count('linear_integer') == 2 * d  # of the input at once, and of the state in each step
+
+
 def trees(count, features, kind, outputs, depth=3, modes=('BRANCH_LEQ',), positive=False):
     """Attributes of full trees: leaves have one weight each, of targets or classes."""
     at = {name: [] for name in 'treeids nodeids featureids values modes truenodeids falsenodeids missing_value_tracks_true'.split()}
