@@ -91,6 +91,7 @@ _LAZY = {name: module for module, names in {
     'sparse.products': 'spmm',
     'compiler': 'compile cond',
     'printing': 'set_printoptions',
+    '_install': 'install',
     'amp.autocast_mode': '''autocast get_autocast_dtype set_autocast_dtype is_autocast_enabled set_autocast_enabled
         is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache''',
     'amp.old_names': '''get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled
@@ -162,7 +163,7 @@ def __dir__():
 
 if _asked_for():
     # From here on tensors, shapes, dtypes and devices print as in PyTorch.
-    from .printing import install as _install
-    _install()
+    from .printing import install as _print_so
+    _print_so()
 _show_module(__name__)
 _introduce()

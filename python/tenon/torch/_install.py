@@ -1,0 +1,85 @@
+"""`import torch` finds tenon.torch: programs and packages that are written for PyTorch run as they are.
+
+>>> import tenon.torch
+>>> tenon.torch.install()
+>>> import torch.nn.functional as F
+>>> F.relu(torch.tensor([-1., 2.]))
+tensor([0., 2.])
+
+From a shell, `python -m tenon.torch train.py --epochs 3` does so before it runs train.py.
+"""
+import importlib
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import os
+import sys
+
+from .version import __version__
+
+__all__ = ['install']
+
+_HERE = __package__ or ''
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '_as_torch')
+
+
+class _Loader:
+    """Gives torch.x the module tenon.torch.x itself: both names are one object."""
+
+    def __init__(self, module):
+        self._module, self._spec = module, module.__spec__
+
+    def create_module(self, spec):
+        return self._module
+
+    def exec_module(self, module):
+        module.__spec__ = self._spec  # the import system has put torch's in its place
+
+
+class _Distribution(importlib.metadata.Distribution):
+    """What packages read that ask for the version of torch."""
+
+    def read_text(self, filename):
+        return f'Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n' if filename == 'METADATA' else None
+
+    def locate_file(self, path):
+        raise FileNotFoundError(f'{path}: torch is tenon.torch here, and has no files of its own')
+
+
+class _Finder:
+    """Looks for torch and its modules in tenon.torch, before all other finders."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition('.')[0] != 'torch':
+            return None
+        here = _HERE + name.removeprefix('torch')
+        try:
+            module = importlib.import_module(here)
+        except ModuleNotFoundError as error:
+            if not str(error).startswith('No module named') or not here.startswith(str(error.name)):
+                raise  # it says what to use instead, or is another module's
+            raise ModuleNotFoundError(f'No module named {name!r}: torch is tenon.torch here, which has none of this name',
+                                      name=name) from None
+        loader = _Loader(module)
+        return importlib.util.spec_from_loader(name, loader, is_package=hasattr(module, '__path__'))  # pyright: ignore[reportArgumentType]
+
+    @staticmethod
+    def find_distributions(context):
+        return [_Distribution()] if context.name in ('torch', None) else []
+
+
+def install():
+    """From now on `import torch` and `import torch.x` find tenon.torch and tenon.torch.x, here and in processes that multiprocessing starts.
+
+    Raises RuntimeError where PyTorch is imported already: its tensors are not those of Tenon. More calls change nothing.
+    """
+    found, ours = sys.modules.get('torch'), sys.modules[_HERE]
+    if found not in (None, ours) and getattr(found, 'install', None) is not install:
+        raise RuntimeError(f'PyTorch {getattr(found, "__version__", "")} is imported already: call tenon.torch.install() before '
+                           'anything that imports torch')
+    if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, _Finder)  # pyright: ignore[reportArgumentType]
+    if _FOLDER not in sys.path:
+        sys.path.insert(1, _FOLDER)  # after the program's own; started processes get the path
+    sys.modules['torch'] = ours
