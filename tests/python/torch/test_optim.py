@@ -1,4 +1,6 @@
 """Optimizers and schedules beside PyTorch's, step for step; states that go from one to the other; errors."""
+import collections
+import copy
 import math
 import pathlib
 import sys
@@ -119,6 +121,48 @@ def test_the_state_of_an_own_step_is_kept_as_it_is(torch):
         again.load_state_dict(optimizer.state_dict())
         return x, optimizer.state_dict()['state'], dict(again.state[x])
     same(torch, run)
+
+
+def seen_states(t):
+    """Counts in `state` are tensors that follow the steps and may be written to."""
+    def kinds(state):
+        return {key: (type(value).__name__, str(value.dtype), tuple(value.shape), value.clone()) for key, value in state.items()}
+    x = t.nn.Parameter(t.tensor([1.0, -2.0]))
+    optimizer, found = t.optim.NAdam([x]), []
+    for i in range(5):
+        x.grad = t.tensor([0.5, 0.1 * i])
+        optimizer.step()
+        state = optimizer.state[x]
+        if i == 1:
+            held = state['step']
+        if i == 2:
+            found.append(held.clone())
+            held.fill_(7.0)
+        if i == 3:
+            state['step'] += 2
+            for value in state.values():
+                value.mul_(2)
+        found += [x.detach().clone(), kinds(state), 'step' in state, len(state), sorted(state), state.get('nothing', 1)]
+    found += [held, list(optimizer.state) == [x],
+              kinds(copy.copy(state)), kinds(dict(state)), kinds(copy.deepcopy(optimizer).state_dict()['state'][0]), bool(state)]
+    other = t.optim.NAdam([x])
+    other.load_state_dict(optimizer.state_dict())
+    found += [kinds(other.state[x]), x in other.state, isinstance(other.state, dict), isinstance(other.state[x], dict)]
+    other.state = collections.defaultdict(dict)
+    other.step()
+    optimizer.state[x].clear()
+    optimizer.step()
+    found += [kinds(other.state[x]), kinds(optimizer.state[x]), x]
+    optimizer.state.clear()
+    optimizer.step()
+    del optimizer.state[x]['step']
+    optimizer.state[x]['step'] = t.tensor(3.0)
+    optimizer.step()
+    return found, kinds(optimizer.state[x]), repr(optimizer.state[x])[:20], optimizer.state[x].pop('step'), len({**optimizer.state[x]})
+
+
+def test_states_are_tensors_to_programs(torch):
+    same(torch, seen_states)
 
 
 @pytest.mark.parametrize('name, options', OPTIMIZERS)

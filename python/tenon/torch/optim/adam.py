@@ -34,8 +34,8 @@ class Adam(Optimizer):
     def _before_capture(self, device):
         """A clock for each list of parameters that a captured step may update together."""
         if captured() is None:  # otherwise the capture will be refused
-            alike = {(id(group), x.dtype.name, self.state[x]['step']) for group in self.param_groups for x in group['params']
-                     if x in self.state and str(x.device) == str(device)}
+            alike = {(id(group), x.dtype.name, self._kept[x]['step']) for group in self.param_groups for x in group['params']
+                     if x in self._kept and str(x.device) == str(device)}
             self._clocks = {key: Clock(device) for key in alike}
 
     def _alike(self, state, x):
@@ -54,7 +54,7 @@ class Adam(Optimizer):
         graph._before.append(lambda: self._before_replay(group, params, states, clock))
 
     def _before_replay(self, group, params, states, clock):
-        own = [self.state.get(x) for x in params]
+        own = [self._kept.get(x) for x in params]
         step = states[0]['step']
         if any(mine is not state or state['step'] != step for mine, state in zip(own, states)):
             raise PreconditionError(f'[{type(self).__name__}] its state was loaded, or steps of other parameters were taken, since its step was '

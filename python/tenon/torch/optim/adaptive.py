@@ -17,7 +17,7 @@ class Adagrad(Optimizer):
                                   'differentiable': differentiable, 'fused': fused})
         for group in self.param_groups:  # PyTorch's state exists from the start
             for x in group['params']:
-                self.state[x].update(self._first_state(group, x))
+                self._kept[x].update(self._first_state(group, x))
 
     def _first_state(self, group, x):
         return {'step': 0, 'sum': both_parts(x, group['initial_accumulator_value'])}

@@ -63,7 +63,10 @@ class Muon(Optimizer):
                     raise ValueError(f'[Muon] a parameter has shape {x.shape}, must be a matrix: give the others to AdamW')
 
     def _first_state(self, group, x):
-        return {'step': 0, 'momentum_buffer': zeros_like(x)}
+        return {'momentum_buffer': zeros_like(x)}
+
+    def _alike(self, state, x):
+        return None
 
     def _update(self, group, params, grads, states):
         lr, momentum = float(group['lr']), group['momentum']

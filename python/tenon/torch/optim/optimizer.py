@@ -10,12 +10,10 @@ import tenon
 from ... import _steps
 from ..._core import Tensor, ops
 from ...nn._hooks import RemovableHandle
+from .state import SCALARS, States, kept_of
 
 # Options for how a step is computed that change no result; here one way serves all.
 WAYS = {'foreach': None, 'capturable': False, 'differentiable': False}
-
-# State that is a number here, but is saved as a float32 tensor, as in PyTorch.
-_SCALARS = {'step': int, 'eta': float, 'mu': float, 'mu_product': float}
 
 
 class _Required:
@@ -51,7 +49,8 @@ class Optimizer:
             raise TypeError(f'[{type(self).__name__}] params must be a list of parameters, not a module: give model.parameters()')
         if defaults.get('differentiable'):
             raise ValueError(f'[{type(self).__name__}] differentiable=True is not offered: steps are not recorded')
-        self.defaults, self.state, self.param_groups = defaults, defaultdict(dict), []
+        self.defaults, self._kept, self.param_groups = defaults, defaultdict(dict), []
+        self._shown = None
         self._hooks = defaultdict(OrderedDict)
         self._opt_called = False
         groups = list(params)
@@ -61,6 +60,24 @@ class Optimizer:
             groups = [{'params': groups}]
         for group in groups:
             self.add_param_group(group)
+
+    @property
+    def state(self):
+        """A dict for each parameter; counts of steps in it are tensors. An optimizer with its own step() finds there what it put there."""
+        if type(self)._update is Optimizer._update:
+            return self._kept
+        if self._shown is None:
+            self._shown = States(self._kept)
+        return self._shown
+
+    @state.setter
+    def state(self, states):
+        own = type(self)._update is Optimizer._update
+        self._kept, self._shown = states if own else kept_of(states), None
+
+    def _meet(self):
+        if self._shown is not None:
+            self._shown.meet()
 
     def add_param_group(self, param_group):
         """Adds a dict with "params" and options that differ from the defaults."""
@@ -103,6 +120,7 @@ class Optimizer:
         """One step with the current gradients. closure, if given, computes the loss and gradients first; its result is returned."""
         args = (self, closure) if closure else (self,)
         self._opt_called = True
+        self._meet()
         for hook in list(self._hooks['pre'].values()):
             hook(self, args, {})
         loss = self._loss_of(closure)
@@ -114,6 +132,7 @@ class Optimizer:
                     if not isinstance(grads[0], Tensor):
                         update = self._update_sparse
                     update(group, params, grads, states)
+        self._meet()
         for hook in list(self._hooks['post'].values()):
             hook(self, args, {})
         return loss
@@ -157,7 +176,7 @@ class Optimizer:
             grad = x.grad
             if grad is None:
                 continue
-            state = self.state[x]
+            state = self._kept[x]
             if not state and (fresh := self._first_state(group, x)):
                 _steps.before_memory()
                 state.update(fresh)
@@ -172,12 +191,13 @@ class Optimizer:
     # -----------------------------------------------------------------------------
 
     def _states(self):
-        return [self.state[x] for group in self.param_groups for x in group['params'] if x in self.state]
+        return [self._kept[x] for group in self.param_groups for x in group['params'] if x in self._kept]
 
     def _prepare(self):
         pass
 
     def _counts(self):
+        self._meet()
         return [state['step'] for state in self._states() if 'step' in state]
 
     def _set_counts(self, counts):
@@ -189,10 +209,10 @@ class Optimizer:
             yield from ((f'state.{number}.{key}', value) for key, value in state.items() if isinstance(value, Tensor))
 
     def _memory_identity(self):
-        return id(self.state), len(self.state)
+        return id(self._kept), len(self._kept)
 
     def _memory_holders(self):
-        return [self.state]
+        return [self._kept]
 
     def _numbers_beside(self):
         return self._states()
@@ -236,13 +256,14 @@ class Optimizer:
         """{'state': {number of a parameter: its state}, 'param_groups': [options, and numbers as "params"]}, as PyTorch's."""
         for hook in list(self._hooks['state_dict_pre'].values()):
             hook(self)
+        self._meet()
         numbers, groups = {}, []
         for group in self.param_groups:
             for x in group['params']:
                 numbers.setdefault(id(x), len(numbers))
             groups.append({**{key: value for key, value in group.items() if key != 'params'},
                            'params': [numbers[id(x)] for x in group['params']]})
-        found = {'state': {numbers[id(x)]: {key: self._saved(key, value) for key, value in state.items()} for x, state in self.state.items()},
+        found = {'state': {numbers[id(x)]: {key: self._saved(key, value) for key, value in state.items()} for x, state in self._kept.items()},
                  'param_groups': groups}
         for hook in list(self._hooks['state_dict_post'].values()):
             found = hook(self, found) or found
@@ -270,20 +291,20 @@ class Optimizer:
             group.update({key: copy.deepcopy(value) for key, value in other.items() if key not in ('params', 'param_names')})
             if names is not None:
                 group['param_names'] = names
-        self.state = state
+        self._kept, self._shown = state, None
         for hook in list(self._hooks['load_post'].values()):
             hook(self)
 
     def _is_scalar(self, key):
-        """Whether an entry of the state is one of _SCALARS. An optimizer with its own step() handles its state itself."""
-        return key in _SCALARS and type(self)._update is not Optimizer._update
+        """Whether an entry of the state is one of SCALARS. An optimizer with its own step() handles its state itself."""
+        return key in SCALARS and type(self)._update is not Optimizer._update
 
     def _saved(self, key, value):
         return tenon.full((), float(value), dtype=tenon.float32) if self._is_scalar(key) else value
 
     def _loaded(self, x, key, value):
         if self._is_scalar(key):
-            return _SCALARS[key](value)
+            return SCALARS[key](value)
         if not isinstance(value, Tensor):
             return copy.deepcopy(value)
         value = ops['to'](value, x.device)
