@@ -34,7 +34,7 @@ LATER = {topic: names.split() for topic, names in {
     'conversion': '''as_subclass cuda dequantize pin_memory sparse_mask to_dense to_sparse to_sparse_coo to_sparse_csc to_sparse_csr type
         type_as view''',
     'facts': '''const_data_ptr dim_order element_size get_device is_coalesced is_complex is_conj is_cpu is_cuda
-        is_distributed is_floating_point is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
+        is_distributed is_floating_point is_inference is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
         is_same_size is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu layout name ndimension nelement
         output_nr retains_grad storage stride untyped_storage''',
     'autograd': 'detach_ record_stream register_post_accumulate_grad_hook reinforce retain_grad',
@@ -67,5 +67,5 @@ NOT_OFFERED = {name: why for names, why in {
     'solve': 'removed from PyTorch: use torch.linalg.solve',
     'symeig': 'removed from PyTorch: use torch.linalg.eigh',
     'volatile': 'removed from PyTorch: use torch.no_grad()',
-    'slice_inverse module_load hash_tensor is_inference grad_dtype': "part of PyTorch's own machinery",
+    'slice_inverse module_load hash_tensor grad_dtype': "part of PyTorch's own machinery",
 }.items() for name in names.split()}

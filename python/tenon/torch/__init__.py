@@ -42,7 +42,7 @@ from .join import (block_diag, cat, chunk, column_stack, concat, concatenate, ds
 from .matrix import (addbmm, addmm, addmv, addr, baddbmm, bmm, cdist, chain_matmul, cholesky_inverse, cholesky_solve, cross, dot,
                      einsum, ger, inner, kron, matmul, mm, mv, outer, tensordot, trace, vander, vdot)
 from .modes import (Size, can_cast, device, get_default_device, get_default_dtype, get_device_module, inference_mode, is_conj,
-                    is_distributed, is_inference_mode_enabled, is_neg, is_same_size, is_signed, is_storage, set_default_device,
+                    is_distributed, is_inference, is_inference_mode_enabled, is_neg, is_same_size, is_signed, is_storage, set_default_device,
                     set_default_dtype, set_default_tensor_type, set_grad_enabled, typename)
 from .pointwise import *
 from .pointwise import abs, round
@@ -68,7 +68,7 @@ qint8, quint8 = int8, uint8  # as an argument of torch.ao.quantization
 globals().update({name: _numpys(found) for name, found in globals().items() if name[0] != '_'})
 
 # Imported on first use.
-_MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
+_MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps mtia cpu distributions amp
     compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops fx _utils ao'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',

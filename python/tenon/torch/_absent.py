@@ -43,10 +43,9 @@ _ABSENT = {
         'scale the rows that are used in torch.no_grad()': 'embedding_renorm_',
         'use torch.autograd.set_detect_anomaly where it is offered, or tenon.autograd.anomaly_mode':
             'is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled',
-        'tensors do not tell: is_inference_mode_enabled() does of the scope': 'is_inference',
         'compute with torch.where and masks': 'masked',
         'pad to one size and give a mask': 'nested',
-        "it belongs to PyTorch's own machinery": 'futures monitor mtia package',
+        "it belongs to PyTorch's own machinery": 'futures monitor package',
     },
     'random': {_SCRIPT: 'thread_safe_generator'},
     'nn.functional': {

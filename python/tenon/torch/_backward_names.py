@@ -57,7 +57,11 @@ def name_of(x, op):
     kept = _NAMED.get(id(x))
     if op == 'linear' and x.ndim == 2 and len(x._places()) == 3:  # without a bias
         op = 'matmul'
-    return kept[2] if kept is not None and kept[0]() is x and kept[1] == x.version else backward_name(op, x.ndim)
+    if kept is not None and kept[0]() is x and kept[1] == x.version:
+        return kept[2]
+    if op == 'pow' and len(x._places()) == 3:  # with a tensor as exponent
+        return 'PowBackward1'
+    return backward_name(op, x.ndim)
 
 
 class Node(str):

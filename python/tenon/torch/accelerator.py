@@ -1,8 +1,11 @@
 """torch.accelerator: the devices besides the host, of whichever plugin has some."""
 from .. import _core
 from .._errors import InvalidArgumentError
+from ._device_memory import functions
 
-__all__ = ['current_accelerator', 'current_device_idx', 'current_device_index', 'device_count', 'empty_cache', 'is_available',
+__all__ = ['device_index', 'get_memory_info', 'max_memory_allocated', 'max_memory_reserved', 'memory_allocated', 'memory_reserved', 'memory_stats',
+           'reset_peak_memory_stats',
+           'current_accelerator', 'current_device_idx', 'current_device_index', 'device_count', 'empty_cache', 'is_available',
            'set_device_idx', 'set_device_index', 'synchronize']
 
 
@@ -53,3 +56,38 @@ def empty_cache():
     """Returns cached memory to the devices."""
     for each in _devices():
         each.trim_memory()
+
+
+def _chosen(device):
+    """The device of an index, a name or a Device; the first one for None; None where there is none."""
+    found = _devices()
+    if isinstance(device, int) or device is None:
+        return next((each for each in found if each.type == found[0].type and each.index == (device or 0)), None)
+    return _core.device(device)
+
+
+_found = functions(_chosen)
+memory_allocated, memory_reserved, memory_stats = (_found[name] for name in ('memory_allocated', 'memory_reserved', 'memory_stats'))
+max_memory_allocated, max_memory_reserved = _found['max_memory_allocated'], _found['max_memory_reserved']
+reset_peak_memory_stats = _found['reset_peak_memory_stats']
+
+
+def get_memory_info(device_index=None, /):
+    """(free, total) bytes of a device's memory."""
+    found = _chosen(device_index)
+    if found is None:
+        raise RuntimeError('[accelerator] there is no device except the host')
+    return found.info['memory_free'], found.info['memory_total']
+
+
+class device_index:
+    """A scope that accepts the first device, or None: functions that make tensors are told their device."""
+
+    def __init__(self, device, /):
+        self.idx = device
+
+    def __enter__(self):
+        set_device_index(self.idx)
+
+    def __exit__(self, *raised):
+        return False

@@ -32,29 +32,39 @@ def make_default(*data, device=None):
 
 
 class _Kind(type):
-    """A type without instances: whether a tensor looks like one depends on its dtype."""
+    """A type without instances: whether a tensor looks like one depends on its dtype and on where it is."""
 
     dtype: _core.dtype
+    place: str
 
     def __instancecheck__(cls, instance):
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == 'cpu'
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.place
 
     def __call__(cls, *data, device=None):
-        return make(cls.dtype, data, device)
+        return make(cls.dtype, data, (None if cls.place == 'cpu' else cls.place) if device is None else device)
+
+
+def kind(name, place):
+    """The type of a name such as FloatTensor for tensors on a kind of device; None for other names."""
+    dtype = DTYPES.get(name.removesuffix('Tensor')) if name.endswith('Tensor') else None
+    if dtype is None:
+        return None
+    module = 'tenon.torch' if place == 'cpu' else f'tenon.torch.{place}'
+    return _Kind(name, (), {'dtype': dtype, 'place': place, '__doc__': f'Tensors of {dtype.name} on {place}.', '__module__': module})
 
 
 def __getattr__(name):
-    dtype = DTYPES.get(name.removesuffix('Tensor')) if name.endswith('Tensor') else None
-    if dtype is None:
+    made = kind(name, 'cpu')
+    if made is None:
         raise AttributeError(f"module 'tenon.torch.legacy' has no attribute {name!r}")
-    made = globals()[name] = _Kind(name, (), {'dtype': dtype, '__doc__': f'Tensors of {dtype.name} on the host.', '__module__': 'tenon.torch'})
+    globals()[name] = made
     return made
 
 
 def dtype_and_device(name):
     """(dtype, device) of a dtype, of an old type, or of its name: 'torch.cuda.FloatTensor'."""
     if isinstance(name, _Kind):
-        return name.dtype, 'cpu'
+        return name.dtype, name.place
     if name is Tensor:
         return defaults.dtype, 'cpu'
     if not isinstance(name, str) or not name.endswith('Tensor'):

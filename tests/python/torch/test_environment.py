@@ -58,6 +58,90 @@ def test_memory(cuda):
     cuda.set_device(0)
 
 
+def test_memory_by_pytorchs_names(cuda):
+    x = ours.ones(1000, 10)
+    stats, nested = cuda.memory_stats(), cuda.memory_stats_as_nested_dict()
+    assert stats['allocated_bytes.all.current'] == cuda.memory_allocated() == nested['allocated_bytes']['all']['current'] >= x.numel() * 4
+    assert stats['reserved_bytes.all.peak'] == cuda.max_memory_cached() >= cuda.memory_cached()
+    with pytest.raises(ValueError, match='between 0 and 1'):
+        cuda.set_per_process_memory_fraction(1.5)
+
+
+def test_random_numbers_of_devices(cuda):
+    cuda.manual_seed(3)
+    state, first = cuda.get_rng_state_all(), ours.rand(2).tolist()
+    cuda.set_rng_state_all(state)
+    assert ours.rand(2).tolist() == first and cuda.initial_seed() == 3
+    cuda.set_rng_state(state[0])
+    cuda.seed()
+    assert ours.rand(2).tolist() != first and cuda.get_rng_state().dtype is ours.uint8
+
+
+def test_scopes_of_devices(cuda):
+    with cuda.device(0), cuda.device_of(ours.ones(1)):
+        assert not cuda.is_current_stream_capturing()
+    cuda.init()
+    cuda.ipc_collect()
+    cuda.set_sync_debug_mode('warn')
+    assert cuda.get_sync_debug_mode() == 1
+    cuda.set_sync_debug_mode(0)
+    with pytest.raises(RuntimeError, match='default'):
+        cuda.set_sync_debug_mode('loud')
+
+
+def unavailable(t):
+    """What scripts ask of devices before they know whether there are any."""
+    found = [getattr(t.cuda, name)() for name in 'memory_allocated max_memory_allocated memory_reserved memory_cached max_memory_cached get_rng_state_all'.split()]
+    found += [getattr(t.xpu, name)() for name in '''is_available device_count is_initialized is_bf16_supported memory_allocated max_memory_allocated
+        memory_reserved get_arch_list empty_cache seed_all'''.split()]
+    found += [t.mps.is_available(), t.mps.device_count(), t.mtia.is_available(), t.mtia.device_count(), t.cuda.set_rng_state_all([])]
+    found += [t.xpu.manual_seed(0), t.xpu.manual_seed_all(0), t.mps.manual_seed(0), t.cuda.manual_seed_all(0), t.cuda.seed_all()]
+    with t.cuda.device(-1), t.cuda.device_of(t.ones(1)):
+        found += [isinstance(t.ones(1), t.cuda.FloatTensor), isinstance(t.ones(1), t.FloatTensor), t.cuda.is_initialized()]
+    return found
+
+
+@pytest.mark.parametrize('call', ['mps.synchronize()', 'mps.empty_cache()', 'xpu.current_device()', 'xpu.set_device(0)', 'xpu.synchronize()', 'mps.get_rng_state()',
+                                  'cuda.init()', 'cuda.get_rng_state()', 'cuda.FloatTensor(2)', 'cuda.set_per_process_memory_fraction(0.5)', 'xpu.Event()'])
+def test_devices_that_are_not_there(torch, call):
+    if torch.cuda.is_available() or torch.xpu.is_available() or torch.mps.is_available() or ours.cuda.is_available():
+        pytest.skip('there are such devices')
+    same(torch, unavailable)
+    with pytest.raises((RuntimeError, LookupError), match=r'there is no such device|no device "cuda'):
+        eval(f'ours.{call}')
+
+
+def test_the_host_as_a_device(torch):
+    def run(t):
+        begin, end = t.cpu.Event(), t.cpu.Event()
+        with t.cpu.stream(t.cpu.current_stream()):
+            begin.record()
+            end.record()
+        end.synchronize()
+        end.wait()
+        t.cpu.Stream()
+        t.cpu.set_device(0)
+        return begin.query(), t.cpu.is_initialized(), t.cpu.device_count(), t.cpu.current_device()
+    same(torch, run)
+
+
+def test_memory_of_the_accelerator(monkeypatch):
+    monkeypatch.setattr(ours.accelerator, '_devices', lambda: [tenon.device('cpu')])
+    x = ours.ones(1000, 10)
+    for device in (None, 0, 'cpu', tenon.device('cpu')):
+        assert ours.accelerator.memory_allocated(device) == ours.accelerator.memory_stats(device)['allocated_bytes.all.current'] >= x.numel() * 4
+    free, total = ours.accelerator.get_memory_info()
+    assert 0 < free <= total and ours.accelerator.max_memory_reserved() >= ours.accelerator.memory_reserved()
+    with ours.accelerator.device_index(0):
+        ours.accelerator.reset_peak_memory_stats()
+    with pytest.raises(ValueError, match='set_default_device'), ours.accelerator.device_index(1):
+        pass
+    monkeypatch.setattr(ours.accelerator, '_devices', list)
+    assert ours.accelerator.memory_allocated() == 0 and ours.accelerator.memory_stats() == {}
+    with pytest.raises(RuntimeError, match='no device except the host'):
+        ours.accelerator.get_memory_info()
+
+
 def test_streams_and_events(cuda):
     begin, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
     with pytest.raises(ValueError, match='not recorded'):

@@ -38,6 +38,31 @@ def decorated(t):
     return bare(x).requires_grad, bare.__doc__, found, inferred(x).requires_grad, list(stepwise()), t.is_grad_enabled()
 
 
+def inferred(t):
+    x = t.ones(3)
+    with t.inference_mode():
+        made, found = t.ones(3, dtype=t.int64), [x.is_inference(), t.is_inference(x + 1), (x * 2).clone().is_inference()]
+    with t.no_grad():
+        found += [t.is_inference(x * 2), (x > 0).is_inference()]
+    return found, made.is_inference(), made.detach().is_inference(), made.clone().is_inference(), t.ones(1, requires_grad=True).is_inference(), (made + 1).is_inference()
+
+
+def real_and_complex(t):
+    found = [str(getattr(kind, name)()) for kind in (t.float32, t.float64, t.complex64, t.complex128) for name in ('to_real', 'to_complex')]
+    found += [str(kind.to_real()) for kind in (t.int32, t.bool, t.bfloat16)]
+    for kind in (t.int32, t.uint8):
+        try:
+            kind.to_complex()
+        except RuntimeError:
+            found.append('refused')
+    return found
+
+
+def steps_by_operands(t):
+    x = t.ones(2, 2, requires_grad=True)
+    return [each.grad_fn.name() for each in (x ** 2, x ** x, x.pow(x), x.clone().pow_(2))]
+
+
 def shuffled(t):
     x, order = t.arange(12.0).reshape(4, 3), np.random.default_rng(0).permutation(4)
     found = [x[order], x[order[:2], order[2:] % 3], x[:, np.array([0, 2], dtype=np.int32)], x[np.array([True, False, False, True])], x[np.array(1)].clone()]
@@ -62,7 +87,7 @@ def seeded(t):
             t.manual_seed(-1).initial_seed(), t.randint(1, (2,)))
 
 
-@pytest.mark.parametrize('run', [decorated, shuffled, of_sequences, of_scalars, seeded])
+@pytest.mark.parametrize('run', [decorated, inferred, real_and_complex, steps_by_operands, shuffled, of_sequences, of_scalars, seeded])
 def test_habits(torch, run):
     same(torch, run)
 

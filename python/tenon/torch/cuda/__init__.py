@@ -1,6 +1,4 @@
 """torch.cuda: the devices of the plugin cuda."""
-import tenon
-
 from ... import _core
 from ..._errors import DeviceLostError as AcceleratorError, InvalidArgumentError, OutOfMemoryError
 
@@ -47,14 +45,6 @@ def empty_cache():
         device.trim_memory()
 
 
-def manual_seed(seed):
-    """tenon.manual_seed(): all devices draw from one generator."""
-    tenon.manual_seed(seed)
-
-
-manual_seed_all = manual_seed
-
-
 def set_device(device):
     """Accepts 0; for another device give functions and modules device='cuda:1'."""
     if _device(device).index != 0:
@@ -66,7 +56,7 @@ def is_initialized():
     return is_available()
 
 
-_TOPICS = 'memory', 'streams'  # whose names are also names of this module
+_TOPICS = 'memory', 'places', 'random', 'streams', 'tensors'  # whose names are also names of this module
 _MODULES = 'amp', 'nvtx', *_TOPICS
 
 

@@ -3,47 +3,43 @@ import types
 
 import tenon.torch.cuda as cuda
 
-__all__ = ['get_device_capability', 'get_device_properties', 'is_bf16_supported', 'max_memory_allocated', 'max_memory_reserved', 'mem_get_info',
-           'memory_allocated', 'memory_reserved', 'memory_stats', 'memory_summary', 'reset_peak_memory_stats']
+from .._device_memory import functions
+
+__all__ = ['get_device_capability', 'get_device_properties', 'is_bf16_supported', 'max_memory_allocated', 'max_memory_cached', 'max_memory_reserved',
+           'mem_get_info', 'memory_allocated', 'memory_cached', 'memory_reserved', 'memory_stats', 'memory_stats_as_nested_dict', 'memory_summary',
+           'reset_max_memory_allocated', 'reset_max_memory_cached', 'reset_peak_memory_stats', 'set_per_process_memory_fraction']
+
+_found = functions(lambda device: cuda._device(device) if cuda.is_available() else None)
+memory_allocated, max_memory_allocated, memory_stats = (_found[name] for name in ('memory_allocated', 'max_memory_allocated', 'memory_stats'))
+# The older names of one function stand beside it.
+memory_reserved = memory_cached = _found['memory_reserved']
+max_memory_reserved = max_memory_cached = _found['max_memory_reserved']
+reset_peak_memory_stats = reset_max_memory_allocated = reset_max_memory_cached = _found['reset_peak_memory_stats']
 
 
-def _bytes(key, device):
-    return cuda._device(device).memory()[key] if cuda.is_available() else 0
+def memory_stats_as_nested_dict(device=None):
+    """memory_stats() by PyTorch's names, split at the dots."""
+    nested = {}
+    for name, value in memory_stats(device).items():
+        *outer, last = name.split('.')
+        level = nested
+        for part in outer:
+            level = level.setdefault(part, {})
+        level[last] = value
+    return nested
 
 
-def memory_allocated(device=None):
-    """Bytes of tensors on a device; 0 if there is no device."""
-    return _bytes('used', device)
-
-
-def max_memory_allocated(device=None):
-    """The most bytes of tensors since the start or reset_peak_memory_stats()."""
-    return _bytes('used_peak', device)
-
-
-def memory_reserved(device=None):
-    """Bytes of a device's memory that the library holds."""
-    return _bytes('held', device)
-
-
-def max_memory_reserved(device=None):
-    """The most bytes that the library held since the start or reset_peak_memory_stats()."""
-    return _bytes('held_peak', device)
-
-
-def memory_stats(device=None):
-    """The values of Device.memory(), by its names; {} without a device."""
-    return cuda._device(device).memory() if cuda.is_available() else {}
+def set_per_process_memory_fraction(fraction, device=None):
+    """Limits the memory that the library takes of a device."""
+    if not 0 <= fraction <= 1:
+        raise ValueError(f'[set_per_process_memory_fraction] {fraction} is not between 0 and 1')
+    found = cuda._device(device)
+    found.set_memory_limit(int(fraction * found.info['memory_total']))
 
 
 def memory_summary(device=None, abbreviated=False):
     """memory_stats() as lines of text."""
     return '\n'.join(f'{key}: {value}' for key, value in memory_stats(device).items())
-
-
-def reset_peak_memory_stats(device=None):
-    """Resets the peaks to the current values."""
-    cuda._device(device).reset_memory_peak()
 
 
 def mem_get_info(device=None):

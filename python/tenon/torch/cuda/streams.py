@@ -1,9 +1,8 @@
 """Streams and events of torch.cuda: a device has one stream and does its work in order."""
 import contextlib
-import time
 
 import tenon.torch.cuda as cuda
-from ..._errors import InvalidArgumentError
+from .. import cpu
 
 __all__ = ['Event', 'Stream', 'StreamContext', 'current_stream', 'default_stream', 'set_stream', 'stream']
 
@@ -42,32 +41,16 @@ class Stream:
         return False
 
 
-class Event:
+class Event(cpu.Event):
     """A time after all work begun before it; record() waits for that work."""
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False):
-        self._time = None
+        super().__init__(enable_timing)
 
     def record(self, stream=None):
         """Waits for the device and notes the time."""
         cuda.synchronize()
-        self._time = time.perf_counter()
-
-    def synchronize(self):
-        """Returns at once: record() has already waited."""
-
-    def wait(self, stream=None):
-        """Returns at once: record() has already waited."""
-
-    def query(self):
-        """Always True: record() has already waited."""
-        return True
-
-    def elapsed_time(self, end_event):
-        """Milliseconds to another event."""
-        if self._time is None or end_event._time is None:
-            raise InvalidArgumentError('[Event] elapsed_time() of events that were not recorded: call record() first')
-        return (end_event._time - self._time) * 1e3
+        super().record(stream)
 
 
 def current_stream(device=None):

@@ -1,7 +1,10 @@
 """Methods and properties that describe a tensor."""
 from typing import Any
 
+from ... import _core
 from ..._core import ops
+from ..._errors import PreconditionError
+from ...autograd import GRAD, INFERENCE
 from .._common import check, dim_of
 from ..create import contiguous_format, order_of, preserve_format, strided
 
@@ -37,6 +40,10 @@ def not_so(name, doc):
     method.__name__ = method.__qualname__ = name
     method.__doc__ = doc
     return method
+
+
+def _no_gradient(*gradients):
+    return (None,)
 
 
 class Facts:
@@ -102,6 +109,20 @@ class Facts:
     is_coalesced = not_so('is_coalesced', 'False: tensors are dense.')
     is_conj, is_neg = (not_so(name, 'False: conjugates and signs are computed at once.') for name in ('is_conj', 'is_neg'))
     is_distributed = not_so('is_distributed', 'False: tensors belong to one process.')
+
+    def is_inference(self: Any):
+        """Whether it was made in inference mode, as far as it is no view: such a tensor can never join a graph."""
+        if self.requires_grad or _core._inside_vmap() or _core._trace_active():
+            return False
+        before = _core._set_modes(GRAD, INFERENCE)
+        try:
+            # Only the core knows: it refuses to record a result that is such a tensor.
+            _core._record('is_inference', _no_gradient, [ops['full']((), 0.0, _core.float32).requires_grad_()], [self.detach()])
+        except PreconditionError:
+            return True
+        finally:
+            _core._restore_modes(before)
+        return False
 
     def is_shared(self: Any):
         """Whether other processes can see the memory: after share_memory_(), and on devices."""

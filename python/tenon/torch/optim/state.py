@@ -103,7 +103,9 @@ class States(_Shown):
 
     def get(self, key, default=None):
         """The state of a parameter that has one."""
-        return self[key] if key in self else default
+        if key not in self:
+            return default
+        return self[key]
 
     def meet(self):
         """State.meet() of all that were looked at."""
