@@ -37,7 +37,6 @@ What falls short, and why:
 
 - **Error of integers**: `common_old` and `embedder.int8` round to 8 bits in every layer. A sum that differs in its last bit may round to the neighbour.
   ONNX Runtime's own results move by 1.4e-2 and 3e-2 (0.55 for a batch of three) when the inputs move by 1e-6 of themselves.
-- **Time of integers**: products of 8-bit integers run in f32, exact; ONNX Runtime reads a quarter of the bytes.
 - **Trees** run on one thread.
 - **nmp.onnx** spends 85 % of its time in one convolution of 8 channels by 3×39.
 """

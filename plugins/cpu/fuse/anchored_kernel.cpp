@@ -5,6 +5,7 @@
 #include "dispatch.hpp"
 #include "fuse/anchored.hpp"
 #include "fuse/image_rows.hpp"
+#include "fuse/packed_product.hpp"
 
 namespace tenon::cpu {
 
@@ -30,6 +31,8 @@ double cost_of_anchored(const tn_graph_expression& expression, const KnownKernel
   constexpr double kMultiplications = 200, kElements = 2;  // a nanosecond
   if (const auto rows = read_image_rows(expression, kernels))
     return static_cast<double>(rows->elements()) / kElements;
+  if (const auto product = read_packed_product(expression, kernels))
+    return static_cast<double>(product->rows * product->outputs * product->n) / kMultiplications;
   return read_anchored(expression, kernels).window.work() / kMultiplications;
 }
 
@@ -38,6 +41,8 @@ std::unique_ptr<AnchoredKernel> compile_anchored(const tn_graph_expression& expr
   check_form(expression);
   if (auto rows = read_image_rows(expression, kernels))
     return std::make_unique<ImageRows>(expression, std::move(*rows));
+  if (auto product = read_packed_product(expression, kernels))
+    return make_packed_product(std::move(*product));
   return std::make_unique<Anchored>(expression, kernels);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/quantize_vnni.hpp"
+#include "tenon/plugin.h"
 
 namespace tenon::cpu {
 
@@ -16,6 +17,7 @@ struct PackedBytes {
 
   int64_t strips() const { return (outputs + kStripColumns - 1) / kStripColumns; }
   int64_t quads() const { return (n + kQuad - 1) / kQuad; }
+  int64_t blocks() const { return (strips() + kTileStrips - 1) / kTileStrips; }
   int64_t strip_bytes() const { return quads() * kVnniLanes; }
   int64_t bytes() const { return strips() * strip_bytes(); }
   int64_t columns() const { return strips() * kStripColumns; }
@@ -89,7 +91,7 @@ TENON_VNNI inline void packed_tile(const Bytes& x, int64_t row, const PackedByte
   }
 #pragma GCC unroll 6
   for (int i = 0; i < R; ++i) {
-    const __m512i zero = _mm512_set1_epi32(x.zeros[row + i]);
+    const __m512i zero = _mm512_set1_epi32(x.zeros == nullptr ? 0 : x.zeros[row + i]);
 #pragma GCC unroll 4
     for (int s = 0; s < S; ++s) {
       const __m512i ones = _mm512_loadu_si512(w.sums + (strip + s) * kStripColumns);
@@ -125,32 +127,40 @@ void packed_block(const Bytes& x, int64_t row, int64_t last, const PackedBytes& 
   }
 }
 
-// Lays `from` out in `w` and multiplies, over the threads. If all of x stays in the second cache, a block of the weight is laid out by who
-// uses it next.
+inline void pack_block(const ByteWeight& from, int64_t strip, const PackedBytes& to) {
+  const int64_t last = std::min(to.strips(), strip + kTileStrips);
+  for (; strip < last; ++strip) pack_strip(from, strip, to);
+}
+// All of it, over the threads.
+inline void pack_bytes(const ByteWeight& from, const PackedBytes& to) {
+  const int64_t grain = std::max<int64_t>(1, kGrainCopy / (kTileStrips * to.strip_bytes()));
+  parallel_for(to.blocks(), grain, [&](int64_t begin, int64_t end) {
+    for (; begin < end; ++begin) pack_block(from, begin * kTileStrips, to);
+  });
+}
+
+// Multiplies by `w`, over the threads, and first lays `from` out there unless it is NULL. If all of x stays in the second cache, a block of
+// the weight is laid out by who uses it next.
 template <class Out>
-void packed_product(const Bytes& x, const ByteWeight& from, const PackedBytes& w, const Out& out) {
+void packed_product(const Bytes& x, const ByteWeight* from, const PackedBytes& w, const Out& out) {
   constexpr int64_t kRowBytes = 192 << 10;  // of x, which stay there
   const int64_t wanted = std::max<int64_t>(1, kRowBytes / x.stride / kTileRows) * kTileRows;
   const int64_t pieces = (x.rows + wanted - 1) / wanted;
   const int64_t height = ((x.rows + pieces - 1) / pieces + kTileRows - 1) / kTileRows * kTileRows;
-  const int64_t across = (w.strips() + kTileStrips - 1) / kTileStrips;
-  const auto pack = [&](int64_t strip) {
-    const int64_t last = std::min(w.strips(), strip + kTileStrips);
-    for (; strip < last; ++strip) pack_strip(from, strip, w);
-  };
-  const int64_t block = kTileStrips * w.strip_bytes();
-  if (pieces > 1)
-    parallel_for(across, std::max<int64_t>(1, kGrainCopy / block), [&](int64_t begin, int64_t end) {
-      for (; begin < end; ++begin) pack(begin * kTileStrips);
-    });
-  const int64_t grain = std::max<int64_t>(1, 16 * kGrainMath / (std::min(height, x.rows) * block));
-  parallel_for(pieces * across, grain, [&](int64_t begin, int64_t end) {
+  if (from != nullptr && pieces > 1) pack_bytes(*from, w);
+  const int64_t work = std::min(height, x.rows) * kTileStrips * w.strip_bytes();
+  const int64_t grain = std::max<int64_t>(1, 16 * kGrainMath / work);
+  parallel_for(pieces * w.blocks(), grain, [&](int64_t begin, int64_t end) {
     for (; begin < end; ++begin) {
-      const int64_t row = begin / across * height, strip = begin % across * kTileStrips;
-      if (pieces == 1) pack(strip);
+      const int64_t row = begin / w.blocks() * height, strip = begin % w.blocks() * kTileStrips;
+      if (from != nullptr && pieces == 1) pack_block(*from, strip, w);
       packed_block(x, row, std::min(x.rows, row + height), w, strip, out);
     }
   });
 }
+
+// The kernels of linear_w8a8 and linear_integer; `packed`: the weight where it was laid out before, or NULL.
+void run_w8a8(const tn_call& call, const PackedBytes* packed);
+void run_integer(const tn_call& call, const PackedBytes* packed);
 
 }  // namespace tenon::cpu

@@ -59,17 +59,20 @@ struct Rows {
 constexpr int64_t kPackRows = 12;
 
 template <class Out>
-void multiply(const Bytes& x, const ByteWeight& w, const Out& out) {
+void multiply(const Bytes& x, const ByteWeight& w, const PackedBytes* known, const Out& out) {
+  if (known != nullptr) return packed_product(x, nullptr, *known, out);
   if (x.rows < kPackRows) return vnni_product(x, w, out);
   PackedBytes packed = {nullptr, nullptr, w.outputs, w.n};
   Room room(Workspace::Weights,
             Room::bytes_of<int8_t>(packed.bytes()) + Room::bytes_of<int32_t>(packed.columns()));
   packed.data = room.take<int8_t>(packed.bytes());
   packed.sums = room.take<int32_t>(packed.columns());
-  packed_product(x, w, packed, out);
+  packed_product(x, &w, packed, out);
 }
 
-void run_w8a8(const tn_call& call) {
+}  // namespace
+
+void run_w8a8(const tn_call& call, const PackedBytes* laid_out) {
   using arg = arg::linear_w8a8;
   const tn_view &x = input(call, arg::x), &packed = input(call, arg::packed);
   const tn_view* const bias = input_or_null(call, arg::bias);
@@ -90,11 +93,13 @@ void run_w8a8(const tn_call& call) {
           quantize(row, w.n, range, rows.data + i * rows.stride, rows.stride, rows.zeros[i]);
     }
   });
-  multiply(rows.bytes(), w,
+  multiply(rows.bytes(), w, laid_out,
            Scaled{rows.steps, data_of<const float>(input(call, arg::scale)),
                   bias == nullptr ? nullptr : data_of<const float>(*bias),
                   data_of<float>(output(call)), w.outputs});
 }
+
+namespace {
 
 // A row of bytes with some of their bits turned, and zeros behind.
 TENON_VNNI void copy_turned(const uint8_t* from, int64_t n, uint8_t turn, uint8_t* to,
@@ -107,7 +112,9 @@ TENON_VNNI void copy_turned(const uint8_t* from, int64_t n, uint8_t turn, uint8_
   }
 }
 
-void run_integer(const tn_call& call) {
+}  // namespace
+
+void run_integer(const tn_call& call, const PackedBytes* laid_out) {
   using arg = arg::linear_integer;
   const tn_view &x = input(call, arg::x), &weight = input(call, arg::weight);
   const ByteWeight w = {data_of<const int8_t>(weight), weight.shape[0], weight.shape[1]};
@@ -115,19 +122,22 @@ void run_integer(const tn_call& call) {
   const uint8_t zero = x.dtype == TN_DTYPE_I8 ? 128 : 0;  // its sign bit turned: 128 more
   const Whole out = {data_of<int32_t>(output(call)), w.outputs};
   const int64_t count = numel(x) / w.n;
-  if (zero == 0 && w.n % kQuad == 0 && count >= kPackRows) {  // as they lie
-    auto* const zeros = workspace<int32_t>(Workspace::Packed, count);
-    std::fill_n(zeros, count, 0);
-    return multiply({from, zeros, count, w.n}, w, out);
-  }
+  if (zero == 0 && w.n % kQuad == 0 && (laid_out != nullptr || count >= kPackRows))  // as they lie
+    return multiply({from, nullptr, count, w.n}, w, laid_out, out);
   const Rows rows(count, w.n);
   std::fill_n(rows.zeros, count, int32_t{zero});
   parallel_for(rows.count, std::max<int64_t>(1, kGrainCopy / w.n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       copy_turned(from + i * w.n, w.n, zero, rows.data + i * rows.stride, rows.stride);
   });
-  multiply(rows.bytes(), w, out);
+  const Bytes bytes = {rows.data, zero == 0 ? nullptr : rows.zeros, count, rows.stride};
+  multiply(bytes, w, laid_out, out);
 }
+
+namespace {
+
+void w8a8(const tn_call& call) { run_w8a8(call, nullptr); }
+void integer(const tn_call& call) { run_integer(call, nullptr); }
 
 template <class Arg>
 bool fits(const tn_call& call, const tn_view& weight) {
@@ -151,11 +161,11 @@ void add_quantize_vnni_kernels(KernelList& list) {
   if (!has_vnni()) return;  // f32 products, by decomposition
   list.add({.schema = TN_SCHEMA_LINEAR_W8A8,
             .dtypes = TN_MASK(TN_DTYPE_F32),
-            .run = run_of<run_w8a8>,
+            .run = run_of<w8a8>,
             .supports = supports_of<w8a8_fits>});
   list.add({.schema = TN_SCHEMA_LINEAR_INTEGER,
             .dtypes = TN_MASK(TN_DTYPE_I8) | TN_MASK(TN_DTYPE_U8),
-            .run = run_of<run_integer>,
+            .run = run_of<integer>,
             .supports = supports_of<integer_fits>});
 }
 

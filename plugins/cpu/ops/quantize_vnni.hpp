@@ -17,7 +17,7 @@ constexpr int64_t kVnniAhead = 8192;  // bytes of the weight that are on their w
 // Rows of x, each less its zero point, `stride` bytes apart with zeros up to there.
 struct Bytes {
   const uint8_t* data;
-  const int32_t* zeros;
+  const int32_t* zeros;  // NULL: all are 0
   int64_t rows, stride;
 };
 struct ByteWeight {
@@ -123,13 +123,17 @@ TENON_VNNI void vnni_block(const Bytes& x, int64_t row, int64_t last_row, const 
     const int count = static_cast<int>(std::min<int64_t>(kVnniColumns, last_column - column));
     const int8_t* rows[kVnniColumns];
     for (int j = 0; j < kVnniColumns; ++j) rows[j] = w.data + (column + (j < count ? j : 0)) * w.n;
-    const __m512i of_zeros = row_sums(rows, w.n);
+    const __m512i of_zeros = x.zeros == nullptr ? _mm512_setzero_si512() : row_sums(rows, w.n);
     Piece piece = {row, column, 0, static_cast<__mmask8>((1 << count) - 1)};
     for (; piece.row < last_row; piece.row += piece.rows) {
       piece.rows = piece.row + kVnniRows <= last_row ? kVnniRows : 1;
       const uint8_t* const from = x.data + piece.row * x.stride;
       const __m512i sums = piece.rows == 1 ? dots<1>(from, x.stride, rows, w.n)
                                            : dots<kVnniRows>(from, x.stride, rows, w.n);
+      if (x.zeros == nullptr) {
+        out.store(sums, piece);
+        continue;
+      }
       const __m512i zeros = by_rows(x.zeros + piece.row, piece.rows);
       out.store(_mm512_sub_epi32(sums, _mm512_mullo_epi32(zeros, of_zeros)), piece);
     }

@@ -1,4 +1,6 @@
 """Programs whose products use 8-bit integers: compared with the same arithmetic in double precision, and with f32."""
+import re
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,8 @@ def test_linear_w8a8(rows, n, outputs):
         given = None if ends is None else tenon.tensor(ends)
         found = tenon.linear_w8a8(tenon.tensor(x), packed, scale, tenon.tensor(bias), given).numpy()
         np.testing.assert_allclose(found, product(x, w, bias, ends), rtol=1e-5, atol=1e-4)
+        program = tenon.graph.trace(lambda x: tenon.linear_w8a8(x, packed, scale, tenon.tensor(bias), given), tenon.tensor(x))
+        np.testing.assert_array_equal(program(tenon.tensor(x)).numpy(), found)
 
 
 @pytest.mark.parametrize('dtype', ['int8', 'uint8'])
@@ -38,9 +42,23 @@ def test_linear_integer_is_exact(dtype, rows, n, outputs):
     x = draw.integers(limits.min, limits.max + 1, (rows, n)).astype(dtype)
     w = draw.integers(-128, 128, (outputs, n)).astype(np.int8)
     x[0], w[0] = limits.min if dtype == 'int8' else limits.max, -128  # the largest sum
-    found = tenon.linear_integer(tenon.tensor(x), tenon.tensor(w))
+    wanted, weight, x = x.astype(np.int64) @ w.astype(np.int64).T, tenon.tensor(w), tenon.tensor(x)
+    found = tenon.linear_integer(x, weight)
     assert found.dtype == tenon.int32
-    np.testing.assert_array_equal(found.numpy(), x.astype(np.int64) @ w.astype(np.int64).T)
+    np.testing.assert_array_equal(found.numpy(), wanted)
+    program = tenon.graph.trace(lambda x: tenon.linear_integer(x, weight), x)
+    np.testing.assert_array_equal(program(x).numpy(), wanted)
+    weight[-1] = 1  # what was laid out once is so again
+    wanted[:, -1] = x.numpy().astype(np.int64).sum(-1)
+    np.testing.assert_array_equal(program(x).numpy(), wanted)
+
+
+def test_programs_lay_weights_of_bytes_out_once():
+    packed, scale = tenon.quantize_int8(tenon.tensor(random(24, 64)), 64)
+    of_reals = tenon.graph.trace(lambda x: tenon.linear_w8a8(x, packed, scale), tenon.zeros(3, 64))
+    of_bytes = tenon.graph.trace(lambda x: tenon.linear_integer(x, packed), tenon.zeros(3, 64).to('int8'))
+    for program in of_reals, of_bytes:  # where the processor cannot multiply bytes, they are products of f32
+        assert not re.search(r'  kernel  .* = linear_', program.explain()), program.explain()
 
 
 def test_rows_of_zeros_and_empty_products():
