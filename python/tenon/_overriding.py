@@ -121,18 +121,23 @@ def _count_type(cls, **kwargs):
     """Called for each new subclass of Tensor: from then on calls look for the types of their arguments."""
     super(Tensor, cls).__init_subclass__(**kwargs)
     if cls.__torch_function__ is not disabled:
-        show_functions()
-        _core._overriding(_TYPES, 1)
+        look_for_types()
+
+
+def look_for_types():
+    """From now on calls look for the types of their arguments."""
+    show_functions()
+    _core._overriding(_TYPES, 1)
 
 
 _shown = False
 _MODULES = 'tenon.torch', 'tenon.torch.nn.functional'
 
 
-def seen(function):
+def seen(function, renames=()):
     """The function, so that types and modes see calls of it itself, and not only the ops within."""
     known = _shown and isinstance(function, FunctionType) and function.__name__ != 'as_subclass'
-    return Shortcut(function, None, '', {}) if known else function
+    return Shortcut(function, None, '', dict(renames)) if known else function
 
 
 def show_functions():
@@ -153,8 +158,10 @@ def show_module(module):
     """Has the functions of tensors in a module show their calls, if functions written in Python do."""
     if _shown:
         for name, function in list(vars(sys.modules[module]).items()):
-            if isinstance(function, FunctionType) and function.__code__.co_varnames[:1] in (('input',), ('tensors',)):
-                setattr(sys.modules[module], name, seen(function))
+            first = function.__code__.co_varnames[:1] if isinstance(function, FunctionType) else ()
+            if first in (('input',), ('tensors',), ('query',)):
+                # Shortcuts with another name of an argument ask types that are no Tensors, too.
+                setattr(sys.modules[module], name, seen(function, {'x': first[0]}))
 
 
 def make_subclass(cls, data, require_grad=False):

@@ -36,7 +36,7 @@ INSTEAD = {
     'utils.data.datapipes': 'write an IterableDataset, or a generator',
     **dict.fromkeys(('distributed.fsdp', 'distributed.rpc', 'distributed.tensor', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
                      'distributed.device_mesh', 'distributed.nn', 'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
-    'nested': 'pad to one size and give a mask', 'utils.mobile_optimizer': 'write a model with torch.onnx.export',
+    'utils.mobile_optimizer': 'write a model with torch.onnx.export',
 }
 
 
