@@ -5,6 +5,12 @@
 #include "range.hpp"
 
 namespace tenon::gpu {
+
+// Declared here alone: a new family compiles no other again.
+#define FAMILY(name) void add_##name##_kernels(KernelList& list);
+#include "families.def"
+#undef FAMILY
+
 namespace {
 
 struct Registered {

@@ -10,10 +10,6 @@
 
 namespace tenon::gpu {
 
-#define FAMILY(name) void add_##name##_kernels(KernelList& list);
-#include "families.def"
-#undef FAMILY
-
 // Every kernel of plugins/gpu in the core's form, and those of a vendor's libraries with a higher priority. Static.
 const std::vector<tn_kernel>& all_kernels();
 const std::vector<tn_kernel>& vendor_kernels();

@@ -3,6 +3,12 @@
 #include "../common/profile.hpp"
 
 namespace tenon::vulkan {
+
+// Declared here alone: a new family compiles no other again.
+#define FAMILY(name) void add_##name##_kernels(KernelList& list);
+#include "families.def"
+#undef FAMILY
+
 namespace {
 
 // Shaders count with 32 bits.

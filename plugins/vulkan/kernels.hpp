@@ -8,10 +8,6 @@
 
 namespace tenon::vulkan {
 
-#define FAMILY(name) void add_##name##_kernels(KernelList& list);
-#include "families.def"
-#undef FAMILY
-
 // Every kernel of the plugin in the core's form. Static.
 const std::vector<tn_kernel>& all_kernels();
 

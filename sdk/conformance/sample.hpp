@@ -72,11 +72,8 @@ class Table {
   std::deque<Sample> samples_;  // references stay valid as it grows
 };
 
-// Each family once.
+// The samples of every family. To add one, write a file in samples/ that defines `void add_NAME_samples(Table& table)`, and put its name
+// into samples/families.def.
 const Table& table();
-
-#define FAMILY(name) void add_##name##_samples(Table& table);
-#include "samples/families.def"
-#undef FAMILY
 
 }  // namespace tenon::conformance
