@@ -9,13 +9,19 @@
 namespace tenon::core {
 namespace {
 
+#define DTYPE(code, name, long_name, size) name,
 constexpr std::string_view kNames[TN_DTYPE_COUNT] = {
-    "bool", "u8",   "u16", "u32", "u64", "i8",   "i16",     "i32",    "i64",
-    "f16",  "bf16", "f32", "f64", "c64", "c128", "f8_e4m3", "f8_e5m2"};
+#include "tenon/dtypes.def"
+};
+#undef DTYPE
+#define DTYPE(code, name, long_name, size) long_name,
 constexpr std::string_view kLongNames[TN_DTYPE_COUNT] = {
-    "bool",    "uint8",     "uint16",     "uint32",        "uint64",     "int8",
-    "int16",   "int32",     "int64",      "float16",       "bfloat16",   "float32",
-    "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"};
+#include "tenon/dtypes.def"
+};
+#undef DTYPE
+#define DTYPE(code, name, long_name, size) static_assert(kNames[TN_DTYPE_##code] == name);
+#include "tenon/dtypes.def"
+#undef DTYPE
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "dtype_size.hpp"
+#include "dtype.hpp"
 #include "tenon/plugin.h"
 #include "tenon/schemas.h"
 

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "dtype.hpp"
 #include "tenon/plugin.hpp"
 
 namespace tenon {
@@ -19,12 +20,6 @@ namespace host __attribute__((visibility("hidden"))) {
       text += std::to_string(size) + (shape.size() == 1 ? "," : ", ");
     if (shape.size() > 1) text.resize(text.size() - 2);
     return text + ")";
-  }
-  inline const char* text_of(tn_dtype dtype) {
-    constexpr const char* kNames[] = {"bool", "u8",  "u16",  "u32",     "u64",    "i8",
-                                      "i16",  "i32", "i64",  "f16",     "bf16",   "f32",
-                                      "f64",  "c64", "c128", "f8_e4m3", "f8_e5m2"};
-    return dtype < TN_DTYPE_COUNT ? kNames[dtype] : "?";
   }
   inline tn_dtype real_of(tn_dtype dtype) {
     return dtype == TN_DTYPE_C64 ? TN_DTYPE_F32 : dtype == TN_DTYPE_C128 ? TN_DTYPE_F64 : dtype;

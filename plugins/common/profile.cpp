@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "dtype_size.hpp"
+#include "dtype.hpp"
 #include "tenon/plugin.hpp"
 
 namespace tenon {

@@ -47,7 +47,7 @@ int64_t from_front(int64_t dim, size_t rank) {
 // c2c has them.
 int64_t check(const Views& in, uint64_t dtypes, const char* wanted, int64_t longer = -1) {
   if ((TN_MASK(in.dtype(0)) & dtypes) == 0)
-    sdk::fail(TN_INVALID_ARGUMENT, "x has dtype ", text_of(in.dtype(0)), "; ", wanted,
+    sdk::fail(TN_INVALID_ARGUMENT, "x has dtype ", name_of(in.dtype(0)), "; ", wanted,
               " are possible: cast it first");
   const Sizes shape = in.shape(0), dims = in.ints(arg::c2c::dims);
   if (dims.empty()) sdk::fail(TN_INVALID_ARGUMENT, "dims names no dimension to transform");

@@ -4,7 +4,7 @@
 
 #include "../common/call.hpp"
 #include "../common/device_kernels.hpp"
-#include "../common/dtype_size.hpp"
+#include "../common/dtype.hpp"
 #include "backend.hpp"
 #include "tenon/schemas.h"
 

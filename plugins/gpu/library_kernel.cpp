@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "../common/dtype.hpp"
 #include "range.hpp"
 
 namespace tenon::gpu {
@@ -51,13 +52,6 @@ const tn_kernel* next_kernel(const LibraryKernel& kernel, const tn_call& call) {
       if (is_taken_by(other, call)) best = &other;
     }
   return best;
-}
-
-const char* name_of(tn_dtype dtype) {
-  static constexpr const char* kNames[TN_DTYPE_COUNT] = {
-      "bool", "u8",   "u16", "u32", "u64", "i8",   "i16",     "i32",    "i64",
-      "f16",  "bf16", "f32", "f64", "c64", "c128", "f8_e4m3", "f8_e5m2"};
-  return dtype < TN_DTYPE_COUNT ? kNames[dtype] : "?";
 }
 
 // "conv of f16 (8, 3, 224, 224), (64, 3, 7, 7)"

@@ -17,7 +17,7 @@ void check_matrices(const Views& in, uint32_t i, const char* name) {
   const tn_dtype dtype = in.dtype(i);
   constexpr uint64_t kTypes = TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_F64) | TN_MASK_COMPLEX;
   if ((TN_MASK(dtype) & kTypes) == 0)
-    sdk::fail(TN_INVALID_ARGUMENT, name, " has dtype ", text_of(dtype),
+    sdk::fail(TN_INVALID_ARGUMENT, name, " has dtype ", name_of(dtype),
               "; f32, f64, c64 and c128 are possible: cast it first");
   if (in.shape(i).size() < 2)
     sdk::fail(TN_INVALID_ARGUMENT, name, " has shape ", text_of(in.shape(i)),
@@ -77,7 +77,7 @@ void order_of_rows(const Views& in, const Results& out) {
   const Sizes shape = in.shape(arg::pivots);
   const int64_t rows = in.integer(arg::rows);
   if (in.dtype(arg::pivots) != TN_DTYPE_I32 || shape.empty() || shape.back() > rows)
-    sdk::fail(TN_INVALID_ARGUMENT, "pivots have dtype ", text_of(in.dtype(arg::pivots)),
+    sdk::fail(TN_INVALID_ARGUMENT, "pivots have dtype ", name_of(in.dtype(arg::pivots)),
               " and shape ", text_of(shape), "; they must be i32 and at most as many as rows, ",
               rows);
   out.set(0, TN_DTYPE_I64, shape.first(shape.size() - 1), {rows});
@@ -107,8 +107,8 @@ Joint check_system(const Views& in) {
   check_matrices(in, arg::b, "b");
   const Sizes a = batch(in, arg::a), b = batch(in, arg::b), shape = in.shape(arg::b);
   if (in.dtype(arg::a) != in.dtype(arg::b))
-    sdk::fail(TN_INVALID_ARGUMENT, "a has dtype ", text_of(in.dtype(arg::a)), " and b ",
-              text_of(in.dtype(arg::b)), "; cast one of them");
+    sdk::fail(TN_INVALID_ARGUMENT, "a has dtype ", name_of(in.dtype(arg::a)), " and b ",
+              name_of(in.dtype(arg::b)), "; cast one of them");
   bool fit = shape[shape.size() - 2] == n;
   Joint joint{{}, std::max(a.size(), b.size())};
   for (size_t d = 0; d < joint.ndim; ++d) {

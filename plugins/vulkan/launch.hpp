@@ -12,7 +12,7 @@
 #include <bit>
 #include <span>
 
-#include "../common/dtype_size.hpp"
+#include "../common/dtype.hpp"
 #include "backend.hpp"
 
 namespace tenon::vulkan {

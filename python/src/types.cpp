@@ -26,10 +26,11 @@ struct DeviceObject {
   bool operator==(const DeviceObject& other) const { return device == other.device; }
 };
 
+#define DTYPE(code, name, long_name, size) long_name,
 constexpr std::array<const char*, TN_DTYPE_COUNT> kNames{
-    "bool",    "uint8",     "uint16",     "uint32",        "uint64",     "int8",
-    "int16",   "int32",     "int64",      "float16",       "bfloat16",   "float32",
-    "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"};
+#include "tenon/dtypes.def"
+};
+#undef DTYPE
 std::array<PyObject*, TN_DTYPE_COUNT> dtypes;  // one object each, for the life of the process
 std::unordered_map<tn_device*, PyObject*>& devices() {
   static auto* map = new std::unordered_map<tn_device*, PyObject*>;

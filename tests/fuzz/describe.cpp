@@ -9,13 +9,6 @@ std::string list(const Shape& sizes) {
   return text + ")";
 }
 
-std::string name(DType dtype) {
-  constexpr const char* kNames[] = {"bool", "u8",  "u16",  "u32",    "u64",   "i8",
-                                    "i16",  "i32", "i64",  "f16",    "bf16",  "f32",
-                                    "f64",  "c64", "c128", "f8e4m3", "f8e5m2"};
-  return kNames[static_cast<size_t>(dtype)];
-}
-
 struct Describe {
   std::string operator()(const Nothing&) const { return "none"; }
   std::string operator()(const HostDevice&) const { return "cpu"; }
@@ -23,7 +16,7 @@ struct Describe {
     return "argument " + std::to_string(same.arg);
   }
   std::string operator()(const Operand& x) const {
-    std::string text = name(x.dtype) + list(x.shape) + "/" + list(x.strides);
+    std::string text = std::string(name_of(x.dtype)) + list(x.shape) + "/" + list(x.strides);
     if (x.sealed) text += x.read_only ? " read-only" : " sealed";
     if (x.unaligned) text += " unaligned";
     if (x.requires_grad) text += " grad";
@@ -40,7 +33,7 @@ struct Describe {
   std::string operator()(int64_t value) const { return std::to_string(value); }
   std::string operator()(double value) const { return std::to_string(value); }
   std::string operator()(const Complex& value) const { return std::to_string(value.real()) + "+i"; }
-  std::string operator()(DType dtype) const { return name(dtype); }
+  std::string operator()(DType dtype) const { return std::string(name_of(dtype)); }
   std::string operator()(const std::string& text) const {
     return "\"" + (text.size() > 40 ? text.substr(0, 40) + "…" : text) + "\"";
   }
