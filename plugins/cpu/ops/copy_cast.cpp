@@ -171,23 +171,9 @@ inline constexpr Elementwise kCast = {{stretch_for<To, From>(), nullptr, nullptr
 
 template <class From>
 const Elementwise* cast_of(const void*, const tn_call& call) {
-  constexpr const Elementwise* kTo[TN_DTYPE_COUNT] = {&kCast<bool, From>,
-                                                      &kCast<uint8_t, From>,
-                                                      &kCast<uint16_t, From>,
-                                                      &kCast<uint32_t, From>,
-                                                      &kCast<uint64_t, From>,
-                                                      &kCast<int8_t, From>,
-                                                      &kCast<int16_t, From>,
-                                                      &kCast<int32_t, From>,
-                                                      &kCast<int64_t, From>,
-                                                      &kCast<F16, From>,
-                                                      &kCast<BF16, From>,
-                                                      &kCast<float, From>,
-                                                      &kCast<double, From>,
-                                                      &kCast<std::complex<float>, From>,
-                                                      &kCast<std::complex<double>, From>,
-                                                      &kCast<F8E4M3, From>,
-                                                      &kCast<F8E5M2, From>};
+#define TENON_CPU_TO(code, T) &kCast<T, From>,
+  constexpr const Elementwise* kTo[TN_DTYPE_COUNT] = {TENON_CPU_DTYPES(TENON_CPU_TO)};  // by code
+#undef TENON_CPU_TO
   return kTo[call.outs[0]->dtype];
 }
 template <class From>
