@@ -32,14 +32,14 @@ struct HostArray {
     return value;
   }
   Real real(int64_t offset, bool imaginary = false) const {
-    const int64_t at = is_complex(dtype) ? 2 * offset + imaginary : offset;
-    // NumPy has no 8-bit floats: digits are those of their value in f32.
-    if (dtype == TN_DTYPE_F8_E4M3) return {read<F8E4M3>(at), TN_DTYPE_F32};
-    if (dtype == TN_DTYPE_F8_E5M2) return {read<F8E5M2>(at), TN_DTYPE_F32};
-    if (dtype == TN_DTYPE_F16) return {read<F16>(at), dtype};
-    if (dtype == TN_DTYPE_BF16) return {read<BF16>(at), dtype};
-    if (dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_C64) return {read<float>(at), TN_DTYPE_F32};
-    return {read<double>(at), TN_DTYPE_F64};
+    return visit(static_cast<DType>(dtype), [&]<class T>(T) -> Real {
+      if constexpr (requires { typename T::value_type; }) {
+        using Part = typename T::value_type;
+        return {read<Part>(2 * offset + imaginary), static_cast<tn_dtype>(dtype_of<Part>)};
+      } else {  // NumPy has no 8-bit floats: digits are those of their value in f32
+        return {static_cast<double>(read<T>(offset)), is_float8(dtype) ? TN_DTYPE_F32 : dtype};
+      }
+    });
   }
   std::string integer(int64_t offset) const {
     return visit(static_cast<DType>(dtype), [&]<class T>(T) -> std::string {
