@@ -7,8 +7,7 @@ from . import _core
 from ._ops import *  # the rest of this file refines some of them
 from ._core import (Device, Generator, Op, Tensor, default_generator, device, devices, dtype, load_plugin, manual_seed,
                     num_threads, plugins, promote_types, set_num_threads)
-from ._core import (bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64,
-                    complex64, complex128, float8_e4m3fn, float8_e5m2)
+from ._dtypes import *
 from ._errors import (AlreadyExistsError, CancelledError, DataLossError, DeviceLostError, DtypeError, Error, FileNotFoundError, InternalError,
                       InvalidArgumentError, IoError, NotFoundError, OutOfMemoryError, OutOfRangeError,
                       PeerLostError, PreconditionError, TimeoutError, UnimplementedError, UnsupportedDtypeError)

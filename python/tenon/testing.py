@@ -4,13 +4,13 @@ import math
 import tenon
 from . import _core
 from ._core import Tensor, ops
+from ._dtypes import FLOAT8
 
 # (relative, absolute): roughly the rounding of a few operations in the dtype.
 _TOLERANCES = {'float16': (1e-3, 1e-5), 'bfloat16': (1.6e-2, 1e-5), 'float32': (1.3e-6, 1e-5), 'float64': (1e-7, 1e-7),
                'complex64': (1.3e-6, 1e-5), 'complex128': (1e-7, 1e-7)}
 
-
-_WIDENED = ('bool', 'float8_e4m3fn', 'float8_e5m2')
+_WIDENED = ('bool', *FLOAT8)
 
 
 def _wide(x):

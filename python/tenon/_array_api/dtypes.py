@@ -1,33 +1,19 @@
-"""Dtypes of the Array API: their kinds, promotion and limits."""
+"""Dtypes of the Array API: queries of their kinds, promotion and limits."""
 from .. import _core
 from .._core import Tensor, as_dtype, promote_types
 from .._creation import _check, _place
+from .._dtypes import FLOAT8, FLOATS, HALF, KINDS, PARTS, STANDARD
 from .._errors import DtypeError, InvalidArgumentError
 from .._names import accept_both_names
-
-_KINDS = {
-    'bool': ('bool',),
-    'signed integer': ('int8', 'int16', 'int32', 'int64'),
-    'unsigned integer': ('uint8', 'uint16', 'uint32', 'uint64'),
-    'real floating': ('float32', 'float64'),
-    'complex floating': ('complex64', 'complex128'),
-}
-_KINDS['integral'] = _KINDS['signed integer'] + _KINDS['unsigned integer']
-_KINDS['numeric'] = _KINDS['integral'] + _KINDS['real floating'] + _KINDS['complex floating']
-STANDARD = _KINDS['bool'] + _KINDS['numeric']
-# Floating dtypes beyond the standard: they belong to the kind, but __array_namespace_info__() does not list them.
-_HALF = ('float16', 'bfloat16')
-# Dtypes for storage, without arithmetic; they have no kind.
-_STORAGE = ('float8_e4m3fn', 'float8_e5m2')
 
 
 def kind_of(dtype):
     """'bool', 'signed integer', 'unsigned integer', 'real floating' or 'complex floating'."""
-    if dtype.name in _HALF:
+    if dtype.name in HALF:
         return 'real floating'
-    if dtype.name in _STORAGE:
+    if dtype.name in FLOAT8:
         raise DtypeError(f'{dtype} is for storage: cast it to a floating dtype first, or use scaled_matmul')
-    return next(kind for kind, names in _KINDS.items() if dtype.name in names)
+    return next(kind for kind, names in KINDS.items() if dtype.name in names)
 
 
 def names_of(kind):
@@ -39,9 +25,9 @@ def names_of(kind):
         return tuple(name for name in STANDARD if name in wanted)
     if not isinstance(kind, str):
         raise DtypeError(f'a kind of dtypes is a str or a tuple of them, not {type(kind).__name__}')
-    if kind not in _KINDS:
-        raise InvalidArgumentError(f'no kind of dtypes is called {kind!r}: {", ".join(_KINDS)}')
-    return _KINDS[kind]
+    if kind not in KINDS:
+        raise InvalidArgumentError(f'no kind of dtypes is called {kind!r}: {", ".join(KINDS)}')
+    return KINDS[kind]
 
 
 def _as_dtype(dtype, name):
@@ -58,7 +44,7 @@ def isdtype(dtype, kind):
         return any(fits)
     if isinstance(kind, _core.dtype):
         return dtype is kind
-    return dtype.name in names_of(kind) or (dtype.name in _HALF and kind in ('real floating', 'numeric'))
+    return dtype.name in names_of(kind) or (dtype.name in HALF and kind in ('real floating', 'numeric'))
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
@@ -117,24 +103,17 @@ class _Limits:
         return f'{type(self).__name__}({", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)})'
 
 
-# bits, exponent of the largest number + 1, bits of the significand, smallest exponent
-_FLOATS = {'float16': (16, 16, 11, -14), 'bfloat16': (16, 128, 8, -126), 'float32': (32, 128, 24, -126),
-           'float64': (64, 1024, 53, -1022), 'float8_e4m3fn': (8, 9, 4, -6), 'float8_e5m2': (8, 16, 3, -14)}
-_PARTS = {'complex64': 'float32', 'complex128': 'float64'}
-
-
 class finfo(_Limits):
     """Limits of a floating dtype, or of a complex dtype's parts."""
     __slots__ = ('bits', 'eps', 'max', 'min', 'smallest_normal', 'dtype')
 
     def __init__(self, type, /):
         dtype = type.dtype if isinstance(type, Tensor) else _as_dtype(type, 'finfo')
-        name = _PARTS.get(dtype.name, dtype.name)
-        if name not in _FLOATS:
+        name = PARTS.get(dtype.name, dtype.name)
+        if name not in FLOATS:
             raise InvalidArgumentError(f'[finfo] {dtype} is not a floating dtype: iinfo has the limits of integers')
-        self.bits, top, digits, bottom = _FLOATS[name]
+        self.bits, self.max, digits, bottom = FLOATS[name]
         self.eps = 2.0 ** (1 - digits)
-        self.max = 448.0 if name == 'float8_e4m3fn' else (2.0 - self.eps) * 2.0 ** (top - 1)  # its last code is NaN
         self.min = -self.max
         self.smallest_normal = 2.0 ** bottom
         self.dtype = as_dtype(name)
@@ -146,10 +125,10 @@ class iinfo(_Limits):
 
     def __init__(self, type, /):
         dtype = type.dtype if isinstance(type, Tensor) else _as_dtype(type, 'iinfo')
-        if dtype.name not in _KINDS['integral']:
+        if dtype.name not in KINDS['integral']:
             raise InvalidArgumentError(f'[iinfo] {dtype} is not an integer dtype: finfo has the limits of floats')
         self.bits, self.dtype = 8 * dtype.itemsize, dtype
-        signed = dtype.name in _KINDS['signed integer']
+        signed = dtype.name in KINDS['signed integer']
         self.max = 2 ** (self.bits - signed) - 1
         self.min = -2 ** (self.bits - 1) if signed else 0
 

@@ -13,10 +13,9 @@ from math import e, inf, nan, pi
 
 from .. import newaxis
 from .._overriding import show_module as _show_module
-from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
-                     int8, int16, int32, int64, promote_types, uint8, uint16, uint32, uint64)
+from .._core import Tensor, dtype, promote_types, set_num_threads
 from .._core import num_threads as get_num_threads
-from .._core import set_num_threads
+from .._dtypes import *
 from .._errors import DeviceLostError as AcceleratorError, OutOfMemoryError
 from ..autograd import enable_grad, is_grad_enabled, no_grad
 from . import _places
@@ -60,10 +59,10 @@ from .shape import (adjoint, as_strided, atleast_1d, atleast_2d, atleast_3d, bro
 from .version import __version__
 from .statistics import (argsort, bincount, bucketize, corrcoef, cov, histc, histogram, histogramdd, isin, kthvalue, median, mode,
                          msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk, unique, unique_consecutive)
-
-float, double, half, cfloat, cdouble = float32, float64, float16, complex64, complex128
-short, int, long = int16, int32, int64
-qint8, quint8 = int8, uint8  # as an argument of torch.ao.quantization
+# Last, because int and float hide Python's.
+from .._dtypes import complex64 as cfloat, complex128 as cdouble, float16 as half, float32 as float, float64 as double
+from .._dtypes import int16 as short, int32 as int, int64 as long
+from .._dtypes import int8 as qint8, uint8 as quint8  # as an argument of torch.ao.quantization
 
 globals().update({name: _numpys(found) for name, found in globals().items() if name[0] != '_'})
 

@@ -3,6 +3,7 @@ import math
 from typing import Any
 
 from .._array_api import dtypes as _dtypes
+from .._dtypes import PARTS
 from ._common import defaults
 
 
@@ -16,7 +17,7 @@ class finfo(_dtypes.finfo):
 
     def __init__(self, type=None, /):
         super().__init__(defaults.dtype if type is None else type)
-        self.tiny, self.dtype = self.smallest_normal, _dtypes._PARTS.get(_name(self.dtype), _name(self.dtype))
+        self.tiny, self.dtype = self.smallest_normal, PARTS.get(_name(self.dtype), _name(self.dtype))
         self.resolution = 10.0 ** -math.floor(-math.log10(self.eps) + 1e-9)
 
     def __repr__(self):

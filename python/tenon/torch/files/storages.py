@@ -5,13 +5,14 @@ import sys
 import tenon
 from ... import _core
 from ..._core import Tensor, ops
+from ..._dtypes import FLOAT8
 from ..modes import device as device_of
 from .errors import LoadError
 
 STORAGES = {'Double': _core.float64, 'Float': _core.float32, 'Half': _core.float16, 'BFloat16': _core.bfloat16,
             'Long': _core.int64, 'Int': _core.int32, 'Short': _core.int16, 'Char': _core.int8, 'Byte': _core.uint8,
             'Bool': _core.bool, 'ComplexDouble': _core.complex128, 'ComplexFloat': _core.complex64}
-UNTYPED = (_core.uint16, _core.uint32, _core.uint64, _core.float8_e4m3fn, _core.float8_e5m2)  # these are stored as bytes
+UNTYPED = (_core.uint16, _core.uint32, _core.uint64, *map(_core.as_dtype, FLOAT8))  # these are stored as bytes
 DTYPES = (*STORAGES.values(), *UNTYPED)
 _TRUTHS = bytes([0]) + bytes([1]) * 255  # any other byte is not a bool
 _WORDS = {2: 'H', 4: 'I', 8: 'Q'}
