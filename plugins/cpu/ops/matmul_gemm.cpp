@@ -80,10 +80,22 @@ void copy_block(Gemm<T>& part, int64_t i, int64_t rows, int64_t p0, int64_t p1) 
   part.a = to - i * part.a_row - p0 * part.a_col;
 }
 
-// Columns [j, j + cols) of c for rows [i, i + rows), products p0 to p1.
+// The next panel of b: packing it would wait for memory, which the tiles of `rows` rows leave time for.
 template <class T>
-void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols, int64_t p0,
-                int64_t p1, T* buffer) {
+Coming<T> next_panel(const Gemm<T>& g, int64_t rows, int64_t j, int64_t cols, int64_t p0,
+                     int64_t p1) {
+  const bool by_row = g.b_col <= g.b_row;
+  const int64_t k = p1 - p0, lines = by_row ? k : cols, length = by_row ? cols : k;
+  const int64_t pieces = lines * (length * static_cast<int64_t>(sizeof(T)) / 64 + 1);
+  const int64_t tiles = (rows + 11) / 12;
+  return {g.b + p0 * g.b_row + j * g.b_col, by_row ? g.b_row : g.b_col, lines, length,
+          (pieces + tiles - 1) / tiles};
+}
+
+// Columns [j, j + cols) of c for rows [i, i + rows), products p0 to p1. `more` columns follow.
+template <class T>
+void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols, int64_t more,
+                int64_t p0, int64_t p1, T* buffer) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), vectors = (cols + lanes - 1) / lanes,
                 panel = vectors * lanes;
@@ -112,6 +124,7 @@ void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t co
     pack_panel(t.b, g.b_row, g.b_col, p1 - p0, cols, panel, buffer);
     t.b = buffer;
     t.b_row = panel;
+    if (more > 0) t.coming = next_panel(g, rows, j + cols, more, p0, p1);
   }
   if (kMasks || cols == panel) return run_panel(t, static_cast<int>(vectors), rows);
   run_ragged(t, static_cast<int>(vectors), rows, cols, panel);
@@ -169,7 +182,8 @@ void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
       Gemm<T> part = g;
       if (compact) copy_block(part, i, rows, p0, p1);
       for (int64_t j = block.j0; j < end; j += panel)
-        gemm_panel(part, i, rows, j, std::min(panel, end - j), p0, p1, buffer);
+        gemm_panel(part, i, rows, j, std::min(panel, end - j),
+                   std::clamp<int64_t>(end - j - panel, 0, panel), p0, p1, buffer);
       if (left > 0) gemm_columns_left(part, i, rows, end, left, p0, p1, buffer);
     }
   }

@@ -32,6 +32,23 @@ enum class Walk {
   TapsOfA,  // row i reads a at a_at[i], `lines` stretches of k products that are k + a_skip apart
 };
 
+// What is wanted soon, brought into L2 some pieces of 64 bytes at a time.
+template <class T>
+struct Coming {
+  const T* from = nullptr;
+  int64_t pitch = 0, lines = 0, length = 0;  // lines of `length` numbers
+  int64_t each = 0;
+  int64_t at = 0;
+
+  void fetch() {
+    for (int64_t i = 0; i < each && lines > 0; ++i) {
+      __builtin_prefetch(from + at, 0, 2);
+      at += 64 / static_cast<int64_t>(sizeof(T));
+      if (at >= length) at = 0, from += pitch, --lines;
+    }
+  }
+};
+
 template <class T>
 struct Tile {
   int64_t k;
@@ -49,6 +66,7 @@ struct Tile {
   const int32_t* a_at = nullptr;
   int64_t lines = 1, a_skip = 0;
   bool fetch = false;  // c is far away: bring the next rows
+  Coming<T> coming = {};
 };
 
 template <class T, int R, int NV, Walk W>
@@ -137,6 +155,7 @@ HWY_INLINE int64_t run_rows(const Tile<T>& t, int64_t rows) {
 template <Walk W = Walk::Strides, class T>
 HWY_INLINE void run_panel(Tile<T>& t, int vectors, int64_t rows) {
   while (rows > 0) {
+    t.coming.fetch();
     if (t.fetch)
       for (int64_t i = 12; i < 24 && i < rows; ++i)
         for (int j = 0; j < vectors; ++j) hwy::Prefetch(t.c + i * t.c_row + j * 16);
