@@ -68,7 +68,8 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps mtia cpu distributions amp
-    compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops fx _utils ao nested'''.split())
+    compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops fx _utils ao
+    nested serialization __config__'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -81,6 +82,7 @@ _LAZY = {name: module for module, names in {
     'householder': 'geqrf ormqr',
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
+    'cuda.streams': 'Event Stream',
     'storage': 'TypedStorage UntypedStorage',
     'nested.of_parts': 'jagged',
     'library.op': 'ops',

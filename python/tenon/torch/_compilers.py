@@ -1,9 +1,7 @@
-"""Switches of PyTorch's compilers, torch._dynamo, torch._inductor, torch._functorch, torch._logging and torch._C: set without effect."""
+"""Switches of PyTorch's compilers, torch._dynamo, torch._inductor, torch._functorch and torch._logging: set without effect."""
 from typing import Any
 
 from . import compiler
-from ._common import absent
-from .random import Generator, default_generator
 
 
 class _Settings:
@@ -29,13 +27,31 @@ def _nothing(*args, **kwargs):
     """Does nothing."""
 
 
+def _scope(*args, **kwargs):
+    """A scope without effect."""
+    import contextlib
+    return contextlib.nullcontext()
+
+
 class _Dynamo:
     """torch._dynamo: functions run as written."""
 
     config = _Settings()
     reset, disable, allow_in_graph = staticmethod(compiler.reset), staticmethod(compiler.disable), staticmethod(compiler.allow_in_graph)
+    OptimizedModule, TransformGetItemToIndex = compiler.OptimizedModule, staticmethod(_scope)
+    assume_constant_result = staticmethod(compiler.assume_constant_result)
     list_backends, is_compiling = staticmethod(compiler.list_backends), staticmethod(compiler.is_compiling)
     mark_dynamic = mark_static = maybe_mark_dynamic = graph_break = mark_static_address = staticmethod(_nothing)
+
+    @staticmethod
+    def is_compile_supported(device_type):
+        """False: functions run as written."""
+        return False
+
+    @staticmethod
+    def is_dynamo_supported():
+        """False: functions run as written."""
+        return False
 
     @staticmethod
     def optimize(backend='inductor', **kwargs):
@@ -61,21 +77,6 @@ class _Logging:
     set_logs = staticmethod(_nothing)
 
 
-class _C:
-    """torch._C: the few names that scripts use; what they ask for is offered under torch."""
-
-    Generator, default_generator = Generator, default_generator
-    _log_api_usage_once = _get_tracing_state = staticmethod(_nothing)
-    _instead = staticmethod(absent('tenon.torch._C', {}))
-
-    def __getattr__(self, name):
-        if name.startswith(('_jit_set_', '_set_', '_debug_set_')):
-            return _nothing
-        if name == '_LinAlgError':
-            from .linalg import LinAlgError
-            return LinAlgError
-        return self._instead(name)
-
-
-PLACES = {'_dynamo': _Dynamo(), '_dynamo.config': _Dynamo.config, '_inductor': _Inductor(), '_inductor.config': _Inductor.config,
-          '_functorch': _Functorch(), '_functorch.config': _Functorch.config, '_logging': _Logging(), '_C': _C()}
+PLACES = {**dict.fromkeys(('_dynamo', '_dynamo.eval_frame', '_dynamo.utils', '_dynamo._trace_wrapped_higher_order_op'), _Dynamo()),
+          '_dynamo.config': _Dynamo.config, '_inductor': _Inductor(), '_inductor.config': _Inductor.config, '_functorch': _Functorch(),
+          '_functorch.config': _Functorch.config, '_logging': _Logging()}

@@ -23,11 +23,15 @@ PLACES = {
     'profiler.profiler': 'profiler', 'torch_version': 'version', 'nn.attention.flex_attention': 'nn.flex_attention', 'nn.attention.bias': 'nn.attention_bias',
     'utils.benchmark.utils.timer': 'utils.benchmark.timer', 'utils.benchmark.utils.common': 'utils.benchmark.measurement',
     'utils.benchmark.utils.compare': 'utils.benchmark.compare', 'utils.benchmark.utils': 'utils.benchmark',
-    **dict.fromkeys(('_dynamo', '_dynamo.config', '_inductor', '_inductor.config', '_functorch', '_functorch.config', '_logging', '_C'), '_compilers'),
-    'utils.data._utils': 'utils.data', 'utils.data._utils.collate': 'utils.data.collate', 'serialization': 'files',
-    'quantization': 'ao.quantization', 'fx._symbolic_trace': 'fx.tracer',
+    **dict.fromkeys('''_dynamo _dynamo.config _dynamo.eval_frame _dynamo.utils _dynamo._trace_wrapped_higher_order_op _inductor _inductor.config
+        _functorch _functorch.config _logging'''.split(), '_compilers'),
+    **dict.fromkeys('''_C _subclasses _subclasses.fake_tensor fx.experimental fx.experimental.symbolic_shapes fx.experimental.proxy_tensor
+        _prims_common _jit_internal jit.annotations onnx.symbolic_helper onnx.symbolic_opset9 onnx.symbolic_opset11'''.split(), '_inner'),
+    'utils.data._utils': 'utils.data', 'utils.data._utils.collate': 'utils.data.collate',
+    'quantization': 'ao.quantization', 'fx._symbolic_trace': 'fx.tracer', '_custom_ops': 'library',
+    **dict.fromkeys(('_higher_order_ops', '_higher_order_ops.associative_scan'), 'scans'),
 }
-_PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', '_inductor', '_functorch'])
+_PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', '_inductor', '_functorch', '_subclasses', 'fx.experimental', '_higher_order_ops'])
 
 # Modules that are not offered, and what to use instead; those below them too.
 INSTEAD = {
@@ -35,7 +39,7 @@ INSTEAD = {
     **dict.fromkeys(('ao.ns', 'ao.pruning', 'ao.sparsity', 'nn.quantized'), 'see torch.ao.quantization.quantize_dynamic'),
     'utils.data.datapipes': 'write an IterableDataset, or a generator',
     **dict.fromkeys(('distributed.fsdp', 'distributed.rpc', 'distributed.tensor', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
-                     'distributed.device_mesh', 'distributed.nn', 'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
+                     'distributed.nn', 'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
     'utils.mobile_optimizer': 'write a model with torch.onnx.export',
 }
 
@@ -84,7 +88,7 @@ class _Finder:
         found: Any = _object(place)
         if place.startswith('backends.'):
             found = vars(sys.modules['tenon.torch.backends'])[place[9:]]
-        elif place == '_compilers':
+        elif place in ('_compilers', '_inner'):
             found = found.PLACES[module.__name__.removeprefix('tenon.torch.')]
         module.__doc__ = found.__doc__
         parent, _, own = module.__name__.rpartition('.')

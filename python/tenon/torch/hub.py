@@ -5,16 +5,39 @@ from urllib.parse import unquote, urlparse
 
 from ._common import absent
 
+try:
+    from tqdm import tqdm
+except ImportError:
+    import contextlib
+
+    class tqdm(contextlib.nullcontext):
+        """An iterable, or a scope, that shows nothing: the package tqdm is not installed."""
+
+        def __init__(self, iterable=(), **options):
+            super().__init__(self)
+            self._iterable = iterable
+
+        def __iter__(self):
+            return iter(self._iterable)
+
+        def update(self, n=1):
+            """Shows nothing."""
+
+        set_description = close = update
+
 __all__ = ['download_url_to_file', 'get_dir', 'load_state_dict_from_url', 'set_dir']
 _dir: Any = None
 
 
+def _get_torch_home():
+    """$TORCH_HOME, or ~/.cache/torch."""
+    cache = os.environ.get('XDG_CACHE_HOME', '~/.cache')
+    return os.path.expanduser(os.environ.get('TORCH_HOME', os.path.join(cache, 'torch')))
+
+
 def get_dir():
     """The folder of the hub: the one set, $TORCH_HOME/hub, or ~/.cache/torch/hub."""
-    if _dir is not None:
-        return _dir
-    cache = os.environ.get('XDG_CACHE_HOME', '~/.cache')
-    return os.path.join(os.path.expanduser(os.environ.get('TORCH_HOME', os.path.join(cache, 'torch'))), 'hub')
+    return os.path.join(_get_torch_home(), 'hub') if _dir is None else _dir
 
 
 def set_dir(d):

@@ -3,9 +3,11 @@ import builtins
 from typing import Final
 
 from ..autograd import no_grad
+from ..nn.module import Module
 from ._common import absent
 
-__all__ = ['Final', 'annotate', 'export', 'freeze', 'ignore', 'interface', 'is_scripting', 'is_tracing', 'isinstance', 'optimize_for_inference',
+__path__ = []  # for `import torch.jit.annotations`: _places.py
+__all__ = ['Final', 'ScriptFunction', 'ScriptModule', 'TracerWarning', 'annotate', 'export', 'freeze', 'ignore', 'interface', 'is_scripting', 'is_tracing', 'isinstance', 'optimize_for_inference',
            'script', 'script_if_tracing', 'script_method', 'strict_fusion', 'trace', 'unused']
 
 
@@ -54,7 +56,7 @@ def unused(fn):
     return fn
 
 
-export = interface = script_if_tracing = script_method = unused
+export = interface = script_if_tracing = _script_if_tracing = script_method = _overload = _overload_method = unused
 
 
 def ignore(drop=False, **kwargs):
@@ -73,6 +75,21 @@ def isinstance(obj, target_type):
     return builtins.isinstance(obj, tuple(getattr(kind, '__origin__', kind) for kind in kinds))
 
 
+class ScriptModule(Module):
+    """What PyTorch compiles a module to; no module is one here."""
+
+    def __init__(self):
+        raise RuntimeError(f'[torch.jit.{type(self).__name__}] is not offered here: {_RECORD}')
+
+
+class ScriptFunction(ScriptModule):
+    """What PyTorch compiles a function to; no function is one here."""
+
+
+class TracerWarning(Warning):
+    """Never raised: jit.trace() records nothing."""
+
+
 class strict_fusion:
     """A scope without effect."""
 
@@ -84,6 +101,5 @@ class strict_fusion:
 
 
 _RECORD = 'record a program with torch.export or tenon.graph.trace, whose programs can be saved'
-__getattr__ = absent(__name__, {**dict.fromkeys('trace_module ScriptModule ScriptFunction'.split(), _RECORD),
-                                **dict.fromkeys(('save', 'load'), 'save and load programs with torch.export or tenon.graph, or models with tenon.onnx'),
+__getattr__ = absent(__name__, {'trace_module': _RECORD, **dict.fromkeys(('save', 'load'), 'save and load programs with torch.export or tenon.graph, or models with tenon.onnx'),
                                 **dict.fromkeys(('fork', 'wait'), 'call the function')})

@@ -6,7 +6,7 @@ from .. import nn
 from .._common import absent
 from .nn.quantized import dynamic
 
-__all__ = ['quantize_dynamic']
+__all__ = ['DeQuantStub', 'QuantStub', 'quantize_dynamic']
 
 default_dynamic_qconfig = per_channel_dynamic_qconfig = 'int8'  # what a spec that is a dict says of a layer; there is one way
 
@@ -49,7 +49,18 @@ def _converted(module, path, chosen, mapping, all_of_it=False):
     return module
 
 
+class QuantStub(nn.Identity):
+    """Where a model's numbers would become integers in PyTorch's conversion with measured ranges; gives its input."""
+
+    def __init__(self, qconfig=None):
+        super().__init__()
+
+
+class DeQuantStub(QuantStub):
+    """Where they would become floats again; gives its input."""
+
+
 __getattr__ = absent(__name__, dict.fromkeys(
-    '''DeQuantStub QConfig QConfigMapping QuantStub QuantWrapper convert float_qparams_weight_only_qconfig fuse_modules get_default_qat_qconfig
+    '''QConfig QConfigMapping QuantWrapper convert float_qparams_weight_only_qconfig fuse_modules get_default_qat_qconfig
     get_default_qconfig get_default_qconfig_mapping prepare prepare_qat quantize quantize_fx quantize_qat observer'''.split(),
     "quantize_dynamic() needs no data, and Program.quantize or tenon.compile(net, quantize='int8') measure ranges"))

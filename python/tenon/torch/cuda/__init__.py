@@ -56,7 +56,7 @@ def is_initialized():
     return is_available()
 
 
-_TOPICS = 'memory', 'places', 'random', 'streams', 'tensors'  # whose names are also names of this module
+_TOPICS = 'graphs', 'memory', 'places', 'random', 'streams', 'tensors'  # whose names are also names of this module
 _MODULES = 'amp', 'nvtx', *_TOPICS
 
 

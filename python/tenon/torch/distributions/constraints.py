@@ -1,6 +1,12 @@
 """torch.distributions.constraints: sets of values; check(value) says for each event whether it belongs to the set."""
 import tenon.torch as torch
 
+__all__ = ['Constraint', 'boolean', 'cat', 'corr_cholesky', 'dependent', 'dependent_property', 'greater_than', 'greater_than_eq',
+           'half_open_interval', 'independent', 'integer_interval', 'interval', 'is_dependent', 'less_than', 'lower_cholesky',
+           'lower_triangular', 'MixtureSameFamilyConstraint', 'multinomial', 'nonnegative', 'nonnegative_integer', 'one_hot', 'positive',
+           'positive_definite', 'positive_integer', 'positive_semidefinite', 'real', 'real_vector', 'simplex', 'square', 'stack',
+           'symmetric', 'unit_interval']
+
 
 class Constraint:
     """A set: check(value) returns a bool for each event of event_dim dimensions."""

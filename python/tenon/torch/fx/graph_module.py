@@ -39,6 +39,15 @@ def _assign(module, name, value):
     else:
         setattr(module, name, value)
 
+_copy_attr, _USER_PRESERVED_ATTRIBUTES_KEY = copy_attr, '_user_preserved_attributes'
+
+
+class _CodeOnlyModule(Module):
+    """A module with the attributes of a dict."""
+
+    def __init__(self, body):
+        self.__dict__ = body
+
 
 class GraphModule(Module):
     """A module that runs a graph, with the submodules and tensors of `root` that it names, or of a dict by their paths.

@@ -105,10 +105,12 @@ class Library:
             op.register_kernel(_KINDS[key], fn)
         elif key == 'Meta':
             op.register_fake(fn)
+        elif key.startswith('Autocast'):
+            op._autocast[key.removeprefix('Autocast').lower()] = fn
         elif key in ('', 'CompositeImplicitAutograd') or key.startswith('Autograd'):
             op._recorded = fn
         else:
-            raise RuntimeError(f'[Library.impl] key {key!r} is not offered: CPU, CUDA, Meta, Autograd, CompositeExplicitAutograd and '
+            raise RuntimeError(f'[Library.impl] key {key!r} is not offered: CPU, CUDA, Meta, Autograd, Autocast, CompositeExplicitAutograd and '
                                'CompositeImplicitAutograd are')
 
     def _destroy(self):

@@ -1,4 +1,6 @@
 """Custom ops: functions of tensors under a name, with kernels by kind of device, gradients and rules for vmap."""
+import contextlib
+
 from ..._core import Tensor
 from ..._errors import UnimplementedError
 from ..._function import Function
@@ -16,6 +18,7 @@ class CustomOpDef:
         self._kernels = {}  # by kind of device; None: any
         self._recorded = self._fake = self._backward = self._setup = None
         self._casts = {}  # by kind of device, the dtype under autocast
+        self._autocast = {}  # by kind of device, the function that is called instead under autocast
         self._function = _function_of(self)
         REGISTERED[name] = self
 
@@ -24,6 +27,9 @@ class CustomOpDef:
 
     def __call__(self, *args, **kwargs):
         args = self._schema.bind(args, kwargs)
+        instead = self._under_autocast() if self._autocast else None
+        if instead is not None:
+            return self._instead(instead, args)
         if self._recorded is not None:  # written in ops that have gradients
             return self._recorded(*args)
         args = self._cast(args)
@@ -31,6 +37,18 @@ class CustomOpDef:
             return self._run(args)
         found = Flattening(args)
         return self._function.apply(found, *found.split(args))
+
+    def _under_autocast(self):
+        from ..amp.autocast_mode import is_autocast_enabled
+        return next((function for kind, function in self._autocast.items() if is_autocast_enabled(kind)), None)
+
+    def _instead(self, function, args):
+        """function(*args), which may call the op: that call is not replaced again."""
+        from ..amp.autocast_mode import autocast
+        with contextlib.ExitStack() as off:
+            for kind in self._autocast:
+                off.enter_context(autocast(kind, enabled=False))
+            return function(*args)
 
     def _run(self, args):
         tensors = [x for x in Flattening(args).split(args) if isinstance(x, Tensor)]
@@ -178,7 +196,13 @@ class _Ops:
         return _Namespace(name)
 
     def load_library(self, path):
-        raise RuntimeError(f'[torch.ops.load_library] {path} is built for PyTorch: a plugin of this library brings ops, see docs/sdk/')
+        """Loads the ops of a library, of which there are torchvision's; OSError for others."""
+        import os
+        folder, name = os.path.split(path)
+        if os.path.basename(folder) == 'torchvision' and name.startswith('_C'):
+            from . import vision
+            return vision.__name__
+        raise OSError(f'[torch.ops.load_library] {path} is built for PyTorch: a plugin of this library brings ops, see docs/sdk/')
 
 
 ops = _Ops()

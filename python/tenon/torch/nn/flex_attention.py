@@ -14,6 +14,7 @@ from ..shape import repeat_interleave
 from ..statistics import argsort
 
 __all__ = ['AuxOutput', 'AuxRequest', 'BlockMask', 'and_masks', 'create_block_mask', 'create_mask', 'flex_attention', 'noop_mask', 'or_masks']
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
 class AuxRequest(NamedTuple):
@@ -101,7 +102,7 @@ class BlockMask:
         self.full_q_num_blocks, self.full_q_indices = full_q_num_blocks, full_q_indices
 
     @classmethod
-    def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None, BLOCK_SIZE=128, mask_mod=None,
+    def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None, BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, mask_mod=None,
                        seq_lengths=None, compute_q_blocks=True):
         """The mask of the blocks of keys that each block of queries sees."""
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
@@ -163,7 +164,7 @@ class BlockMask:
         return f'BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, BLOCK_SIZE={self.BLOCK_SIZE}, mask_mod={self.mask_mod})'
 
 
-def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=128, _compile=False, separate_full_blocks=True, **_):
+def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, _compile=False, separate_full_blocks=True, **_):
     """The BlockMask of mask_mod(b, h, q, kv) -> bool, whose sizes may be no multiples of BLOCK_SIZE; B, H: None is 1."""
     if not callable(mask_mod) or len(inspect.signature(mask_mod).parameters) != 4:
         raise AssertionError(f'[create_block_mask] needs a mask_mod of (b, h, q_idx, kv_idx), not {mask_mod}')

@@ -1,8 +1,10 @@
 """Nested dicts, lists and tuples as flat lists and back."""
 from collections import OrderedDict, defaultdict, deque
+from typing import Any, NamedTuple
 
-__all__ = ['LeafSpec', 'PyTree', 'TreeSpec', 'register_pytree_node', 'tree_all', 'tree_any', 'tree_flatten', 'tree_iter', 'tree_leaves', 'tree_map',
-           'tree_map_', 'tree_map_only', 'tree_structure', 'tree_unflatten']
+__all__ = ['GetAttrKey', 'LeafSpec', 'MappingKey', 'PyTree', 'SequenceKey', 'TreeSpec', 'key_get', 'keystr', 'register_pytree_node', 'tree_all',
+           'tree_any', 'tree_flatten', 'tree_flatten_with_path', 'tree_iter', 'tree_leaves', 'tree_leaves_with_path', 'tree_map', 'tree_map_',
+           'tree_map_only', 'tree_map_with_path', 'tree_structure', 'tree_unflatten']
 
 PyTree = object
 # By type: (parts and what else to keep) of a container, and a container of parts and what was kept.
@@ -14,13 +16,85 @@ _KINDS = {
     deque: (lambda x: (list(x), x.maxlen), lambda parts, kept: deque(parts, maxlen=kept)),
 }
 _NAMED = lambda x: (list(x), type(x)), lambda parts, kept: kept(*parts)
+_KEYED = {}  # by type: ([(key, part)], what else to keep) of a container whose parts have keys of their own
+_dict_flatten, _dict_unflatten = _KINDS[dict]
 
 
-def register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs):
-    """Makes a class a container: flatten_fn(x) gives (parts, context), unflatten_fn(parts, context) a container."""
+def register_pytree_node(cls, flatten_fn, unflatten_fn, *, flatten_with_keys_fn=None, **kwargs):
+    """Makes a class a container: flatten_fn(x) gives (parts, context), unflatten_fn(parts, context) a container, and flatten_with_keys_fn(x)
+    ([(key, part)], context) for functions that tell paths."""
     if cls in _KINDS:
         raise ValueError(f'[register_pytree_node] {cls.__name__} is registered already')
     _KINDS[cls] = flatten_fn, unflatten_fn
+    if flatten_with_keys_fn is not None:
+        _KEYED[cls] = flatten_with_keys_fn
+
+
+_register_pytree_node = register_pytree_node  # its older name
+
+
+class SequenceKey(NamedTuple):
+    """A place of a list or tuple."""
+
+    idx: int
+
+    def __str__(self):
+        return f'[{self.idx!r}]'
+
+    def get(self, sequence):
+        return sequence[self.idx]
+
+
+class MappingKey(NamedTuple):
+    """A key of a dict."""
+
+    key: Any
+
+    def __str__(self):
+        return f'[{self.key!r}]'
+
+    def get(self, mapping):
+        return mapping[self.key]
+
+
+class GetAttrKey(NamedTuple):
+    """An attribute."""
+
+    name: str
+
+    def __str__(self):
+        return f'.{self.name}'
+
+    def get(self, obj):
+        return getattr(obj, self.name)
+
+
+def keystr(kp):
+    """A path as text: "['layers'][0].weight"."""
+    return ''.join(map(str, kp))
+
+
+def key_get(obj, kp):
+    """What lies at a path of obj."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
+
+
+def _dict_flatten_with_keys(d):
+    """([(key, value)], keys) of a dict."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _with_keys(tree):
+    """[(key, part)] of a container."""
+    if type(tree) in _KEYED:
+        return _KEYED[type(tree)](tree)[0]
+    if isinstance(tree, dict):
+        return _dict_flatten_with_keys(tree)[0]
+    parts = (_KINDS.get(type(tree)) or _NAMED)[0](tree)[0]
+    named = getattr(tree, '_fields', None)
+    return [(SequenceKey(i) if named is None else GetAttrKey(named[i]), part) for i, part in enumerate(parts)]
 
 
 def _kind(tree, is_leaf):
@@ -77,6 +151,24 @@ def tree_flatten(tree, is_leaf=None):
     parts, context = kind[0](tree)
     found = [tree_flatten(part, is_leaf) for part in parts]
     return [leaf for leaves, _ in found for leaf in leaves], TreeSpec(type(tree), context, [spec for _, spec in found])
+
+
+def tree_leaves_with_path(tree, is_leaf=None):
+    """[(path, leaf)]: a path is a tuple of keys."""
+    if _kind(tree, is_leaf) is None:
+        return [((), tree)]
+    return [((key, *path), leaf) for key, part in _with_keys(tree) for path, leaf in tree_leaves_with_path(part, is_leaf)]
+
+
+def tree_flatten_with_path(tree, is_leaf=None):
+    """([(path, leaf)], structure)."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None):
+    """The tree with func(path, leaf, …) in place of each leaf."""
+    paths = iter([path for path, _ in tree_leaves_with_path(tree, is_leaf)])
+    return tree_map(lambda *leaves: func(next(paths), *leaves), tree, *rests, is_leaf=is_leaf)
 
 
 def tree_unflatten(leaves, treespec):

@@ -10,8 +10,9 @@ from ...autograd import enable_grad, is_grad_enabled, no_grad
 from .._common import absent
 from ..amp.autocast_mode import autocast
 from ..func.trees import tensors_of, with_tensors
+from ..random import get_rng_state, set_rng_state
 
-__all__ = ['CheckpointError', 'checkpoint', 'checkpoint_sequential', 'noop_context_fn', 'set_checkpoint_debug_enabled',
+__all__ = ['CheckpointError', 'checkpoint', 'checkpoint_sequential', 'get_device_states', 'noop_context_fn', 'set_device_states', 'set_checkpoint_debug_enabled',
            'set_checkpoint_early_stop']
 
 
@@ -22,6 +23,18 @@ class CheckpointError(RuntimeError):
 def noop_context_fn():
     """Two scopes that do nothing, for the first pass and for that of backward."""
     return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def get_device_states(*args):
+    """(indices, states): the devices beside the CPU that the tensors among the arguments lie on, and the state of random numbers for each."""
+    found = sorted({x.device.index for x in tensors_of(args) if x.device.type not in ('cpu', 'meta')})
+    return found, [get_rng_state() for _ in found]
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Restores what get_device_states() gave: all devices draw from one generator."""
+    for state in states[-1:]:
+        set_rng_state(state)
 
 
 @contextlib.contextmanager

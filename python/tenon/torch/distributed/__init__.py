@@ -3,9 +3,8 @@ import enum
 import os
 from typing import Any
 
-from ._common import absent, check
-
-__path__ = []  # `import torch.distributed.fsdp` says what is not offered: _places.py
+from .._common import absent, check
+from . import device_mesh
 
 
 class ReduceOp(enum.Enum):
@@ -48,14 +47,13 @@ class group:
 GroupMember = group
 
 
-def is_available():
-    """True: a group of one process can be made."""
-    return True
-
-
 def is_initialized():
     """Whether init_process_group() has run."""
     return group.WORLD is not None
+
+
+# Packages ask it before they import what several processes need; a group of one process can be made all the same.
+is_available = is_initialized
 
 
 def is_torchelastic_launched():
@@ -240,6 +238,6 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
 
 __getattr__ = absent(__name__, dict.fromkeys(('send', 'recv', 'isend', 'irecv', 'P2POp', 'batch_isend_irecv', 'TCPStore', 'FileStore', 'HashStore',
-                                              'rpc', 'fsdp', 'tensor', 'device_mesh', 'init_device_mesh', 'DeviceMesh', 'elastic',
+                                              'rpc', 'fsdp', 'tensor', 'init_device_mesh', 'DeviceMesh', 'elastic',
                                               'optim', 'algorithms', 'pipelining', 'checkpoint', 'nn', 'launch', 'run'),
                                              'one process trains here'))

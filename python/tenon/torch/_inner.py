@@ -1,0 +1,113 @@
+"""Inner modules of PyTorch that packages import: torch._C, torch._subclasses, torch.fx.experimental and others, as far as they mean something here."""
+import contextlib
+import typing
+
+from .._core import Tensor
+from ._common import absent
+from .overrides import DisableTorchFunction, DisableTorchFunctionSubclass
+from .random import Generator, default_generator
+
+
+def _nothing(*args, **kwargs):
+    """Does nothing."""
+
+
+class _Keys(frozenset):
+    """torch._C.DispatchKeySet: stages of PyTorch's dispatcher, by name."""
+
+    def __new__(cls, *keys):
+        return super().__new__(cls, keys)
+
+    def __or__(self, other):
+        return _Keys(*self, *other)
+
+
+class _Names:
+    """torch._C.DispatchKey: a stage is its name."""
+
+    def __getattr__(self, name):
+        if name[:2] == '__':
+            raise AttributeError(name)
+        return name
+
+
+class _C:
+    """torch._C: what packages ask for is offered under torch."""
+
+    Generator, default_generator, _TensorMeta = Generator, default_generator, type(Tensor)
+    DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard = _Names(), _Keys, contextlib.nullcontext
+    DisableTorchFunction, DisableTorchFunctionSubclass = DisableTorchFunction, DisableTorchFunctionSubclass
+    _log_api_usage_once = _get_tracing_state = staticmethod(_nothing)
+    _instead = staticmethod(absent('tenon.torch._C', {}))
+
+    @staticmethod
+    def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
+        with DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    def __getattr__(self, name):
+        if name.startswith(('_jit_set_', '_jit_override_', '_set_', '_debug_set_')):
+            return _nothing
+        if name == '_LinAlgError':
+            from .linalg import LinAlgError
+            return LinAlgError
+        return self._instead(name)
+
+
+class _Subclasses:
+    """torch._subclasses: no tensor is a fake one here; see the device meta."""
+
+    class FakeTensor(Tensor):
+        """What no tensor is."""
+
+    @staticmethod
+    def is_fake(x):
+        """False."""
+        return False
+
+
+class _Sizes:
+    """torch.fx.experimental: sizes are numbers here, so what is asked of them is known, and no proxy stands for a tensor."""
+
+    guard_or_false = guard_or_true = statically_known_true = staticmethod(bool)
+    GuardOnDataDependentSymNode = RuntimeError
+    get_proxy_mode = staticmethod(_nothing)
+
+    @staticmethod
+    def free_symbols(value):
+        """An empty set."""
+        return set()
+
+    free_unbacked_symbols = free_symbols
+
+
+class _Prims:
+    """torch._prims_common."""
+
+    @staticmethod
+    def is_contiguous_or_false(x, memory_format=None):
+        """x.is_contiguous()."""
+        return x.is_contiguous()
+
+    alert_not_deterministic = staticmethod(_nothing)
+
+
+class _Scripts:
+    """torch._jit_internal, torch.jit.annotations and torch.onnx.symbolic_helper: marks for PyTorch's compiler of scripts and its exporter, without effect."""
+
+    List = BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = typing.List  # noqa: UP006
+
+    @staticmethod
+    def _copy_to_script_wrapper(function):
+        """The function."""
+        return function
+
+    @staticmethod
+    def parse_args(*kinds):
+        """A decorator that returns the function: an op of one's own is exported as the ops that it calls."""
+        return _Scripts._copy_to_script_wrapper
+
+
+PLACES = {'_C': _C(), **dict.fromkeys(('_subclasses', '_subclasses.fake_tensor'), _Subclasses()),
+          **dict.fromkeys(('fx.experimental', 'fx.experimental.symbolic_shapes', 'fx.experimental.proxy_tensor'), _Sizes()), '_prims_common': _Prims(),
+          **dict.fromkeys(('_jit_internal', 'jit.annotations', 'onnx.symbolic_helper', 'onnx.symbolic_opset9', 'onnx.symbolic_opset11'), _Scripts())}
