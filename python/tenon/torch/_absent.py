@@ -43,7 +43,6 @@ _ABSENT = {
         'scale the rows that are used in torch.no_grad()': 'embedding_renorm_',
         'use torch.autograd.set_detect_anomaly where it is offered, or tenon.autograd.anomaly_mode':
             'is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled',
-        'compute with torch.where and masks': 'masked',
         "it belongs to PyTorch's own machinery": 'futures monitor package',
     },
     'random': {_SCRIPT: 'thread_safe_generator'},

@@ -1,4 +1,4 @@
-"""Nested tensors beside PyTorch's, and masked tensors."""
+"""Nested tensors beside PyTorch's."""
 import pathlib
 import sys
 
