@@ -133,6 +133,12 @@ def check_families(breaches):
                 breaches.append(f"{table.relative_to(ROOT)}:{number}: {found[1]} does not begin with a family, a file of ops/")
 
 
+def check_who_lists_families(breaches):
+    for path, place, include in includes_of("plugins", "sdk"):
+        if path.suffix == ".hpp" and include.endswith("families.def"):
+            breaches.append(f"{place}: a header includes the list of families: a new one would compile every other again")
+
+
 def check_kernels(breaches):
     """A kernel of an op must be in a file that begins with its family."""
     family_of = {}
@@ -204,6 +210,7 @@ def main():
     check_order_of_rooms(breaches)
     check_positions(breaches)
     check_families(breaches)
+    check_who_lists_families(breaches)
     check_kernels(breaches)
     check_samples(breaches)
     check_backend_names(breaches)

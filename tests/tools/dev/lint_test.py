@@ -172,6 +172,11 @@ class Doors(Case):
         self.assertEqual(self.breaches(doors.check_families, "sdk/conformance/samples/families.def", "FAMILY(where_masked)\n", tables),
                          ["plugins/gpu/families.def:2: choose does not begin with a family, a file of ops/"])
 
+    def test_a_new_family_compiles_no_other_one(self):
+        listing = '#include "families.def"\n'
+        self.assertEqual(self.breaches(doors.check_who_lists_families, "plugins/gpu/kernels.hpp", listing, {"plugins/gpu/kernels.cpp": listing}),
+                         ["plugins/gpu/kernels.hpp:1: a header includes the list of families: a new one would compile every other again"])
+
     def test_no_comment_lists_arguments(self):
         for comment in ("// args: x, dim", "int y;  // outs: values, indices"):
             self.assertEqual(self.breaches(doors.check_positions, "plugins/vulkan/ops/join.cpp", comment + "\n"),
