@@ -18,7 +18,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
 
     PyTorch's torch.load(weights_only=True) reads the file, and equal objects give equal files. Tensors that share memory share it again
     after loading. A file is replaced as a whole or not at all; a path that ends in .safetensors gets a flat dict of tensors in that
-    format. Raises TypeError if obj contains anything else, such as a module: save its state_dict().
+    format. Objects of classes that torch.serialization.add_safe_globals() allows are written, too. Raises TypeError if obj contains
+    anything else, such as a module: save its state_dict().
     """
     if pickle_module is not None and getattr(pickle_module, '__name__', None) != 'pickle':
         raise ValueError('[torch.save] pickle_module must be None: the file is written here')
@@ -39,7 +40,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     """Loads what torch.save wrote, PyTorch's or ours, from a path or a seekable binary file object, without running anything in it.
 
     map_location: where its tensors go: a device, a dict of devices, or a function (storage as a flat Tensor, location) -> Tensor or
-    None. Accepts what PyTorch accepts with weights_only=True, whatever weights_only says, and refuses other objects by name. Raises
+    None. Accepts what PyTorch accepts with weights_only=True, whatever weights_only says, objects of classes that
+    torch.serialization.add_safe_globals() allows included, and refuses other objects by name. Raises
     pickle.UnpicklingError (also a ValueError and RuntimeError) if the file is malformed or holds such an object.
     """
     if pickle_module is not None and getattr(pickle_module, '__name__', None) != 'pickle':

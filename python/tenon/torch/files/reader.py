@@ -1,7 +1,8 @@
 """An interpreter of pickle's opcodes that cannot run anything in a file.
 
 It has a stack of plain values and one closed table, `_GLOBALS`, of what a name in the file stands for: a dtype, or a function of this
-module that checks its arguments. No name in the file is looked up anywhere else, nothing is imported, and no attribute but
+module that checks its arguments. Beside it stand the classes that the program itself allows (allowed.py), whose objects are made and
+filled as pickle does. No name in the file is looked up anywhere else, nothing is imported, and no other attribute but
 OrderedDict._metadata is set. The opcodes are those of Python's pickletools, and each costs no more than the bytes it takes in the file.
 Those that copy (sets, bytes) share a budget of the file's size, and keys are limited so that hashing them cannot take long. Nothing
 recurses, so values may be nested to any depth.
@@ -14,7 +15,7 @@ from ... import _core
 from ..._core import Tensor, ops
 from ...nn.module import Parameter
 from ..modes import Size
-from . import arrays
+from . import allowed, arrays
 from .errors import LoadError
 from .storages import DTYPES, STORAGES, Stored, strided_view
 
@@ -217,10 +218,47 @@ def _add_items(reader):
 
 def _global(reader, module, name):
     full = f'{"builtins" if module == "__builtin__" else module}.{name}'
-    if full not in _GLOBALS:
+    found = _GLOBALS.get(full)
+    if found is None and (made := allowed.named(full)) is not None:
+        found = _Allowed(full, made)
+    if found is None:
         raise LoadError(f'[torch.load] the file holds an object of {full}, which is not read, since only tensors and plain values are. '
-                        'Save a state_dict() instead of a whole object')
-    reader.push(_GLOBALS[full])
+                        'Save a state_dict() instead of a whole object, or allow the class with torch.serialization.add_safe_globals()')
+    reader.push(found)
+
+
+class _Allowed(_Global):
+    """A class or function that the program allows."""
+
+    def __init__(self, name, function):
+        super().__init__(name, lambda reader, *arguments: function(*map(_plain, arguments)))
+        self.function = function
+
+
+def _new(reader):
+    called, arguments = reader.stack[-2:]
+    if not isinstance(called, _Allowed) or not isinstance(called.function, type) or type(arguments) is not tuple:
+        _call(reader)
+        return
+    reader.pop_many(2)
+    reader.push(called.function.__new__(called.function, *map(_plain, arguments)))
+
+
+def _fill(target, state):
+    """Gives an object its attributes as pickle does."""
+    if hasattr(target, '__setstate__'):
+        target.__setstate__(_plain(state))
+        return
+    kept, slots = state if type(state) is tuple and len(state) == 2 else (state, None)
+    if type(kept) not in (dict, type(None)) or type(slots) not in (dict, type(None)):
+        raise LoadError(f'[torch.load] the attributes of a {type(target).__name__} are a {type(state).__name__}')
+    try:
+        if kept:
+            vars(target).update(kept)
+        for name, value in (slots or {}).items():
+            setattr(target, name, value)
+    except AttributeError as error:
+        raise LoadError(f'[torch.load] a {type(target).__name__} does not take its attributes: {error}') from error
 
 
 def _call(reader):
@@ -234,6 +272,9 @@ def _build(reader):
     state = reader.pop()
     if reader.stack and arrays.fills(reader.stack[-1]):
         arrays.fill(reader, reader.stack[-1], state)
+        return
+    if reader.stack and allowed.named(f'{type(reader.stack[-1]).__module__}.{type(reader.stack[-1]).__qualname__}'):
+        _fill(reader.stack[-1], state)
         return
     target = reader.top(OrderedDict)
     if type(state) is not dict or state.keys() - {'_metadata'}:
@@ -270,7 +311,7 @@ _OPCODES = {ord(code): step for code, step in {
     'q': _put('<B'), 'r': _put('<I'), '\x94': _memoize, 'h': _get('<B'), 'j': _get('<I'),
     'a': _append, 'e': _appends, 's': _set_item, 'u': _set_items, '\x90': _add_items,
     'c': lambda reader: _global(reader, reader.line(), reader.line()), '\x93': _stack_global,
-    'R': _call, '\x81': _call, 'b': _build, 'Q': _stored,
+    'R': _call, '\x81': _new, 'b': _build, 'Q': _stored,
 }.items()}
 
 

@@ -6,6 +6,7 @@ from ... import _core
 from ..._core import Tensor, ops
 from ...nn.module import Parameter
 from ..modes import Size
+from .allowed import parts_of
 from .arrays import is_array, write_array
 from .storages import STORAGES, share
 
@@ -26,7 +27,7 @@ def write_pickle(obj):
 
 def _dense(obj):
     """The tensors in obj by id, with strides that PyTorch supports, of which none is negative."""
-    found, seen, left = {}, set(), [obj]
+    found, seen, left, kept = {}, set(), [obj], []
     while left:
         value = left.pop()
         if isinstance(value, Tensor):
@@ -36,6 +37,10 @@ def _dense(obj):
             seen.add(id(value))
             left.extend(value.values() if isinstance(value, dict) else value)
             left.extend([vars(value)['_metadata']] if isinstance(value, OrderedDict) and '_metadata' in vars(value) else [])
+        elif type(value) not in _WRITERS and id(value) not in seen and (parts := parts_of(value)):
+            seen.add(id(value))
+            left.extend(parts[1:])
+            kept.append(parts)  # otherwise another object could get the id of a part
     return found
 
 
@@ -51,7 +56,7 @@ class _Writer:
 
     def value(self, value):
         """Writes one value; a value that was written before is referred to by its number."""
-        write = _WRITERS.get(type(value)) or (write_array if is_array(value) else None)
+        write = _WRITERS.get(type(value)) or (write_array if is_array(value) else _write_object if parts_of(value) else None)
         if write is None:
             raise TypeError(f'[torch.save] cannot write a {type(value).__module__}.{type(value).__qualname__}: {_advice(value)}')
         key = (str, value) if type(value) is str else id(value)
@@ -235,6 +240,18 @@ def _write_parameter(writer, value):
     writer.remember(value)
 
 
+def _write_object(writer, value):
+    """An object of a class that the program allows in files."""
+    kind, arguments, state = parts_of(value)
+    writer.name(type(value).__module__, type(value).__qualname__)
+    writer.value(tuple(arguments))
+    writer.out += b'R' if value.__reduce_ex__(2)[0] is kind else b'\x81'
+    writer.remember(value)
+    if state is not None:
+        writer.value(state)
+        writer.out += b'b'
+
+
 _WRITERS = {Size: _write_size} | {  # written as a tuple while Size is tuple itself
     bool: _write_bool, type(None): _write_none, int: _write_int, float: _write_float, complex: _write_complex, str: _write_text,
     bytes: _write_bytes, bytearray: _write_byte_array, tuple: _write_tuple, list: _write_list, set: _write_set, dict: _write_dict,
@@ -252,4 +269,5 @@ def _advice(value):
         return 'save a Python number with float(x) or int(x), text with str(x)'
     if isinstance(value, (dict, list, tuple)):
         return f'save a plain {next(kind.__name__ for kind in (dict, list, tuple) if isinstance(value, kind))} of it'
-    return 'tensors, numbers, text, bytes, dtypes, devices, and dicts, lists, tuples and sets of them are written'
+    return ('tensors, numbers, text, bytes, dtypes, devices, and dicts, lists, tuples and sets of them are written, and objects of classes that '
+            'torch.serialization.add_safe_globals() allows')
