@@ -23,11 +23,6 @@ inline void ensure_discovered() {
     plugins::discover_now();
 }
 
-// The same; true if this call did the scan.
-inline bool discover_if_new() {
-  return !plugins::g_discovered.load(std::memory_order_acquire) && plugins::discover_now();
-}
-
 // The same for calls that need devices: also opens the plugins that bring only devices, whose drivers take long to load.
 inline void ensure_devices() {
   ensure_discovered();

@@ -1,7 +1,6 @@
 // Custom functions: a node whose gradient is a callback.
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <string>
 
 #include "autograd/engine.hpp"

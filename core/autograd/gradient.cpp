@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
-#include <mutex>
 
 #include "autograd/engine.hpp"
 #include "dispatch/call.hpp"

@@ -3,7 +3,6 @@
 // view is written, its base gets the history of as_strided_scatter(base, view); when anything else
 // changes a base, its other views take as_strided(base) the next time they are asked. Both are
 // ordinary ops, so gradients of gradients follow.
-#include <mutex>
 #include <utility>
 
 #include "autograd/engine.hpp"

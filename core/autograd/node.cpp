@@ -1,7 +1,6 @@
 #include "autograd/node.hpp"
 
 #include <algorithm>
-#include <mutex>
 
 #include "autograd/engine.hpp"
 #include "dispatch/record.hpp"

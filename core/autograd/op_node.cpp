@@ -1,7 +1,6 @@
 #include "autograd/op_node.hpp"
 
 #include <complex>
-#include <mutex>
 
 #include "dispatch/foreign.hpp"
 #include "dispatch/record.hpp"

@@ -81,7 +81,7 @@ std::string_view compute_unnamed(Frame& frame, tn_tensor* const* into, tn_tensor
       return provider;
     }
     // No loaded plugin supports the call; one that has not been scanned for yet may.
-    searched = !discover_if_new();
+    searched = plugins::g_discovered.load(std::memory_order_acquire) || !plugins::discover_now();
     if (searched && op.decompose == nullptr && frame.device().is_host()) {
       if (copy_without_kernel(frame, into, outs)) return "core";
       fail_no_kernel(frame, execution.key_dtype());

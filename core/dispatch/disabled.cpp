@@ -1,6 +1,5 @@
 #include "dispatch/disabled.hpp"
 
-#include <algorithm>
 #include <deque>
 #include <sstream>
 
@@ -43,10 +42,9 @@ bool is_disabled(std::string_view plugin, std::string_view op) {
   return disabled;
 }
 
-void warn_of_unused_disables(const std::vector<std::string>& to_come) {
+void warn_of_unused_disables(const std::set<std::string, std::less<>>& to_come) {
   for (Entry& entry : entries()) {
-    if (std::find(to_come.begin(), to_come.end(), entry.plugin) != to_come.end()) continue;
-    if (entry.used.exchange(true)) continue;
+    if (to_come.contains(entry.plugin) || entry.used.exchange(true)) continue;
     std::vector<std::string> known;
     for (const auto& [op, kernel] : kernels_in_service())
       known.push_back(kernel->plugin + "/" + op->schema.name);

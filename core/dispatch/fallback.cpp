@@ -1,10 +1,10 @@
 #include "dispatch/fallback.hpp"
 
 #include <cstdio>
-#include <mutex>
 #include <set>
 
 #include "dispatch/call.hpp"
+#include "memory/forking.hpp"
 
 namespace tenon::core {
 namespace {
@@ -13,7 +13,7 @@ std::atomic<uint32_t> g_policy{TN_FALLBACK_WARN};
 
 // Once per op and device type, for the life of the process.
 void warn_once(const Frame& frame) {
-  static std::mutex& mutex = *new std::mutex;
+  static Mutex& mutex = *new Mutex;
   static auto& seen = *new std::set<std::pair<const tn_op*, const DeviceType*>>;
   {
     std::lock_guard lock(mutex);

@@ -4,12 +4,12 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "dispatch/disabled.hpp"
 #include "dispatch/op.hpp"
 #include "dispatch/plan_cache.hpp"
 #include "dispatch/record.hpp"
+#include "memory/forking.hpp"
 #include "status.hpp"
 #include "tensor/tensor.hpp"
 
@@ -17,7 +17,7 @@ namespace tenon::core {
 namespace {
 
 struct Store {
-  std::mutex mutex;
+  Mutex mutex;
   std::deque<KernelEntry> entries;  // stable addresses, kept for good
   std::vector<DisabledKernel> disabled;
   // Old tables are kept, because a running call may still read one.

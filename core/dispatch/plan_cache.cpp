@@ -1,10 +1,10 @@
 #include "dispatch/plan_cache.hpp"
 
 #include <list>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
+#include "memory/forking.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
@@ -70,7 +70,7 @@ struct Cache {
     std::string key;
     std::shared_ptr<Plan> plan;
   };
-  std::mutex mutex;
+  Mutex mutex;
   std::list<Slot> recent;  // most recently used first
   std::unordered_map<std::string_view, std::list<Slot>::iterator> by_key;
 };

@@ -251,6 +251,7 @@ ThreadLists* g_threads = nullptr;  // under the lock of the host's allocator
 struct ListsAccess {
   CachingAllocator& central;
 
+  Mutex& mutex() { return central.mutex_; }
   void report(ThreadLists& lists) {
     central.count_use(lists.used.exchange(0, std::memory_order_relaxed));
     central.counts_.allocations += lists.allocations.exchange(0, std::memory_order_relaxed);
@@ -285,16 +286,13 @@ struct ListsAccess {
 namespace {
 // Lives from a thread's first slow call to its end, when its blocks go to the central bins.
 struct ListsOwner {
-  CachingAllocator* central = nullptr;
-  std::unique_ptr<ThreadLists> lists;
-  std::mutex* mutex = nullptr;
+  ListsAccess access;
+  std::unique_ptr<ThreadLists> lists = std::make_unique<ThreadLists>();
   ~ListsOwner() {
     t_ended = true;
     t_lists = nullptr;
-    if (lists == nullptr) return;
-    const std::lock_guard lock(*mutex);
+    const std::lock_guard lock(access.mutex());
     try {
-      ListsAccess access{*central};
       access.report(*lists);
       access.spill_all(*lists);
     } catch (...) {  // no memory for the bins' nodes: the blocks are lost with the thread
@@ -305,12 +303,9 @@ struct ListsOwner {
 };
 
 // The calling thread's lists; made at the first call. The lock of the host's allocator is held.
-ThreadLists* thread_lists(CachingAllocator& central, std::mutex& mutex) {
+ThreadLists* thread_lists(CachingAllocator& central) {
   if (t_lists != nullptr || t_ended) return t_lists;
-  static thread_local ListsOwner owner;
-  owner.central = &central;
-  owner.mutex = &mutex;
-  owner.lists = std::make_unique<ThreadLists>();
+  static thread_local ListsOwner owner{{central}};
   owner.lists->trims_seen = g_trims.load(std::memory_order_relaxed);
   owner.lists->next = g_threads;
   if (g_threads != nullptr) g_threads->previous = owner.lists.get();
@@ -327,9 +322,8 @@ Block CachingAllocator::allocate(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes > kLargestBlock) out_of_memory(bytes, "no block can be that large");
   const uint32_t index = size_class(bytes);
-  ThreadLists* lists = caching_ && device_.is_host() && index < kSmallClasses
-                           ? thread_lists(*this, mutex_)
-                           : nullptr;
+  ThreadLists* lists =
+      caching_ && device_.is_host() && index < kSmallClasses ? thread_lists(*this) : nullptr;
   ListsAccess access{*this};
   if (lists != nullptr) {
     access.report(*lists);
@@ -365,7 +359,7 @@ void CachingAllocator::deallocate(const Block& block) noexcept {
   }
   try {
     if (device_.is_host() && block.bin < kSmallClasses) {
-      if (ThreadLists* lists = thread_lists(*this, mutex_)) {
+      if (ThreadLists* lists = thread_lists(*this)) {
         ListsAccess access{*this};
         access.report(*lists);
         access.obey_trim(*lists);

@@ -15,11 +15,11 @@
 #pragma once
 
 #include <array>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "memory/device.hpp"
+#include "memory/forking.hpp"
 
 namespace tenon::core {
 
@@ -93,7 +93,7 @@ class CachingAllocator {
 
   tn_device& device_;
   const bool caching_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::array<uint32_t, kClasses> heads_;
   std::vector<Node> nodes_;
   uint32_t free_nodes_ = kNone;

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 
 #include "boundary.hpp"
 #include "complete.hpp"
@@ -21,7 +20,7 @@ constexpr uint32_t kMaxDevices = 256;  // of one type; more is taken for garbage
 
 // Types and devices are never freed: handles stay valid for the life of the process.
 struct Registry {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<DeviceType*> types;
   std::vector<tn_device*> devices;
   tn_device* host = nullptr;
@@ -38,12 +37,6 @@ bool caching_allowed() {
 #endif
 }
 
-tn_device* find_slot(Registry& registry, const DeviceType& type, uint32_t index) {
-  for (tn_device* device : registry.devices)
-    if (device->type == &type && device->index == index) return device;
-  return nullptr;
-}
-
 void destroy_streams(Registry& registry, DeviceType& type) noexcept {
   for (tn_device* device : registry.devices) {
     if (device->type != &type || device->stream == nullptr) continue;
@@ -55,7 +48,9 @@ void destroy_streams(Registry& registry, DeviceType& type) noexcept {
 // Makes device `index` of the type, or reuses the one from an earlier load of the plugin.
 void add_device(Registry& registry, DeviceType& type, uint32_t index) {
   static const bool caching = caching_allowed();
-  tn_device* device = find_slot(registry, type, index);
+  tn_device* device = nullptr;
+  for (tn_device* known : registry.devices)
+    if (known->type == &type && known->index == index) device = known;
   if (device == nullptr) {
     auto made = std::make_unique<tn_device>();
     made->type = &type;

@@ -12,6 +12,7 @@
 #include "dispatch/disabled.hpp"
 #include "dispatch/op.hpp"
 #include "memory/device.hpp"
+#include "memory/forking.hpp"
 #include "plugin/cpu_features.hpp"
 #include "plugin/elf.hpp"
 #include "plugin/plugin.hpp"
@@ -30,7 +31,8 @@ struct Candidate {
 };
 
 struct List {
-  std::mutex mutex;
+  Mutex loading;  // held by who loads, discovers or quiesces, and so within a plugin's start
+  Mutex mutex;    // of what follows
   std::deque<Plugin> plugins;
   std::set<std::string, std::less<>> strings;  // what infos point at, for good
   std::set<std::string> scanned;               // directories
@@ -235,12 +237,14 @@ std::vector<Candidate> load_all(std::vector<Candidate> waiting) {
 }
 
 // Who names a directory wants the plugins in it. A build that another one of the same id makes needless is not missed.
-void warn_of_refusals() {
+void warn() {
   std::vector<std::string> refused;
+  std::set<std::string, std::less<>> to_come;
+  for (const Candidate& candidate : list().waiting) to_come.insert(candidate.card.id);
+  warn_of_unused_disables(to_come);
   {
     const std::lock_guard lock(list().mutex);
-    std::set<std::string_view> to_come, loaded;
-    for (const Candidate& candidate : list().waiting) to_come.insert(candidate.card.id);
+    std::set<std::string_view> loaded;
     for (const Plugin& plugin : list().plugins)
       if (plugin.state == TN_PLUGIN_LOADED) loaded.insert(plugin.id);
     for (Plugin& plugin : list().plugins) {
@@ -252,12 +256,6 @@ void warn_of_refusals() {
     }
   }
   for (const std::string& one : refused) log_message(2, one);
-}
-
-void put_off(Candidate&& candidate) {
-  set_outcome(*candidate.plugin, TN_PLUGIN_REFUSED, candidate.card.id, candidate.card.version,
-              "is opened when a device is first asked for");
-  list().waiting.push_back(std::move(candidate));
 }
 
 void scan() {
@@ -276,23 +274,23 @@ void scan() {
   }
   const auto now = std::stable_partition(waiting.begin(), waiting.end(),
                                          [](const auto& one) { return !one.card.only_devices; });
-  for (auto later = now; later != waiting.end(); ++later) put_off(std::move(*later));
+  for (auto later = now; later != waiting.end(); ++later) {
+    set_outcome(*later->plugin, TN_PLUGIN_REFUSED, later->card.id, later->card.version,
+                "is opened when a device is first asked for");
+    list().waiting.push_back(std::move(*later));
+  }
   waiting.erase(now, waiting.end());
   for (Candidate& candidate : load_all(std::move(waiting)))
     if (!list().waiting.empty()) list().waiting.push_back(std::move(candidate));
   plugins::g_waiting.store(!list().waiting.empty(), std::memory_order_release);
-  std::vector<std::string> to_come;
-  for (const Candidate& candidate : list().waiting) to_come.push_back(candidate.card.id);
-  warn_of_unused_disables(to_come);
-  warn_of_refusals();
+  warn();
 }
 
 void load_put_off() {
   if (list().waiting.empty()) return;
   load_all(std::exchange(list().waiting, {}));
   plugins::g_waiting.store(false, std::memory_order_release);
-  warn_of_unused_disables({});
-  warn_of_refusals();
+  warn();
 }
 
 template <class Body>
@@ -300,7 +298,7 @@ tn_status* with_loader(const char* function, Body&& body) {
   return guarded([&] {
     if (is_loading_here())
       fail(TN_FAILED_PRECONDITION, "{}: called from within a plugin's start or quiesce", function);
-    const std::lock_guard lock(loader_mutex());
+    const std::lock_guard lock(list().loading);
     body();
   });
 }

@@ -28,43 +28,33 @@ std::string machine_name(uint16_t machine) {
   return fmt::format("machine {}", machine);
 }
 
-class File {
- public:
-  explicit File(const Pinned& library) : descriptor_(library.descriptor()), size_(library.size()) {}
-  uint64_t size() const { return size_; }
-  bool contains(uint64_t offset, uint64_t bytes) const {
-    return offset <= size_ && bytes <= size_ - offset;
-  }
+bool contains(const Pinned& file, uint64_t offset, uint64_t bytes) {
+  return offset <= file.size() && bytes <= file.size() - offset;
+}
 
-  // `count` records of a table; throws when the file ends before.
-  template <class Record>
-  std::vector<Record> read(uint64_t offset, uint64_t count, const char* what) const {
-    if (count > kMostTable / sizeof(Record) || !contains(offset, count * sizeof(Record)))
-      fail(TN_DATA_LOSS, "truncated or malformed: its {} reaches beyond the file's {} bytes", what,
-           size_);
-    std::vector<Record> records(count);
-    const size_t bytes = count * sizeof(Record);
-    if (records.data() != nullptr &&
-        pread(descriptor_, records.data(), bytes, static_cast<off_t>(offset)) !=
-            static_cast<ssize_t>(bytes))
-      fail(TN_IO, "cannot read its {}", what);
-    return records;
-  }
+// `count` records of a table; throws when the file ends before.
+template <class Record>
+std::vector<Record> read(const Pinned& file, uint64_t offset, uint64_t count, const char* what) {
+  if (count > kMostTable / sizeof(Record) || !contains(file, offset, count * sizeof(Record)))
+    fail(TN_DATA_LOSS, "truncated or malformed: its {} reaches beyond the file's {} bytes", what,
+         file.size());
+  std::vector<Record> records(count);
+  const size_t bytes = count * sizeof(Record);
+  if (records.data() != nullptr && pread(file.descriptor(), records.data(), bytes,
+                                         static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes))
+    fail(TN_IO, "cannot read its {}", what);
+  return records;
+}
 
- private:
-  int descriptor_;
-  uint64_t size_;
-};
-
-Elf64_Ehdr read_header(const File& file) {
+Elf64_Ehdr read_header(const Pinned& file) {
   unsigned char magic[EI_NIDENT] = {};
   if (file.size() < sizeof magic) fail(TN_DATA_LOSS, "not an ELF file ({} bytes)", file.size());
-  std::memcpy(magic, file.read<unsigned char>(0, EI_NIDENT, "header").data(), EI_NIDENT);
+  std::memcpy(magic, read<unsigned char>(file, 0, EI_NIDENT, "header").data(), EI_NIDENT);
   if (std::memcmp(magic, ELFMAG, SELFMAG) != 0) fail(TN_DATA_LOSS, "not an ELF file");
   if (magic[EI_CLASS] != ELFCLASS64 || magic[EI_DATA] != __ehdr_start.e_ident[EI_DATA])
     fail(TN_INVALID_ARGUMENT, "built for another architecture ({} bit, {} endian)",
          magic[EI_CLASS] == ELFCLASS64 ? 64 : 32, magic[EI_DATA] == ELFDATA2LSB ? "little" : "big");
-  const Elf64_Ehdr header = file.read<Elf64_Ehdr>(0, 1, "header").front();
+  const Elf64_Ehdr header = read<Elf64_Ehdr>(file, 0, 1, "header").front();
   if (header.e_machine != __ehdr_start.e_machine)
     fail(TN_INVALID_ARGUMENT, "built for another architecture: {}, this process is {}",
          machine_name(header.e_machine), machine_name(__ehdr_start.e_machine));
@@ -73,12 +63,12 @@ Elf64_Ehdr read_header(const File& file) {
   return header;
 }
 
-void check_segments(const File& file, const Elf64_Ehdr& header) {
+void check_segments(const Pinned& file, const Elf64_Ehdr& header) {
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)
     fail(TN_DATA_LOSS, "malformed: no program headers");
   for (const Elf64_Phdr& segment :
-       file.read<Elf64_Phdr>(header.e_phoff, header.e_phnum, "program headers"))
-    if (segment.p_type == PT_LOAD && !file.contains(segment.p_offset, segment.p_filesz))
+       read<Elf64_Phdr>(file, header.e_phoff, header.e_phnum, "program headers"))
+    if (segment.p_type == PT_LOAD && !contains(file, segment.p_offset, segment.p_filesz))
       fail(TN_DATA_LOSS, "truncated: a segment reaches beyond the file's {} bytes", file.size());
     else if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) && (segment.p_flags & PF_X))
       fail(TN_INVALID_ARGUMENT, "a segment is both writable and executable");
@@ -86,20 +76,20 @@ void check_segments(const File& file, const Elf64_Ehdr& header) {
 
 // Whether tn_plugin_query is among the dynamic symbols; nothing when the file has no section
 // headers to tell by.
-std::optional<bool> exports_entry(const File& file, const Elf64_Ehdr& header) {
+std::optional<bool> exports_entry(const Pinned& file, const Elf64_Ehdr& header) {
   if (header.e_shoff == 0 || header.e_shnum == 0) return std::nullopt;
   if (header.e_shentsize != sizeof(Elf64_Shdr))
     fail(TN_DATA_LOSS, "malformed: section headers of {} bytes", header.e_shentsize);
-  const auto sections = file.read<Elf64_Shdr>(header.e_shoff, header.e_shnum, "section table");
+  const auto sections = read<Elf64_Shdr>(file, header.e_shoff, header.e_shnum, "section table");
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_DYNSYM) continue;
     if (section.sh_link >= sections.size())
       fail(TN_DATA_LOSS, "malformed: its symbols have no names");
     const Elf64_Shdr& strings = sections[section.sh_link];
-    const auto names = file.read<char>(strings.sh_offset, strings.sh_size, "symbol names");
+    const auto names = read<char>(file, strings.sh_offset, strings.sh_size, "symbol names");
     bool found = false;
-    for (const Elf64_Sym& symbol : file.read<Elf64_Sym>(
-             section.sh_offset, section.sh_size / sizeof(Elf64_Sym), "symbol table")) {
+    for (const Elf64_Sym& symbol : read<Elf64_Sym>(
+             file, section.sh_offset, section.sh_size / sizeof(Elf64_Sym), "symbol table")) {
       if (symbol.st_name >= names.size())
         fail(TN_DATA_LOSS, "malformed: a symbol's name lies outside its table");
       const char* name = names.data() + symbol.st_name;
@@ -122,8 +112,7 @@ std::optional<bool> exports_entry(const File& file, const Elf64_Ehdr& header) {
 
 }  // namespace
 
-void check_library_file(const Pinned& library) {
-  const File file(library);
+void check_library_file(const Pinned& file) {
   const Elf64_Ehdr header = read_header(file);
   check_segments(file, header);
   if (!exports_entry(file, header).value_or(true))

@@ -137,10 +137,6 @@ void start(Plugin& plugin) {
 
 }  // namespace
 
-std::mutex& loader_mutex() {
-  static auto& mutex = *new std::mutex;
-  return mutex;
-}
 bool is_loading_here() { return t_loading; }
 
 namespace {

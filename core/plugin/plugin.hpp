@@ -1,7 +1,6 @@
 // Plugins that were seen, and what the loader does with them. The loader's lock must be held, except where marked [any thread].
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +32,6 @@ struct Plugin {
   tn_plugin_info info{};  // strings are interned; under the list's own lock
 };
 
-// Serialises loading, discovery and quiescing. A thread inside a plugin's start holds it.
-std::mutex& loader_mutex();
 // True while this thread runs a plugin's start or quiesce.
 bool is_loading_here();
 

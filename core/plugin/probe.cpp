@@ -122,8 +122,7 @@ Probed probe(const Pinned& library, const std::string& sha256) {
     if (!verdict)
       fail(TN_INTERNAL,
            "cannot be probed: {} gave no answer within {} s (three times TENON_PROBE_TIMEOUT, and "
-           "2); "
-           "TENON_PROBE=off loads without it",
+           "2); TENON_PROBE=off loads without it",
            program, seconds);
   }
   const auto code = static_cast<uint32_t>(std::atoi((*verdict)[verdicts::kCode].c_str()));

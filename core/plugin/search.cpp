@@ -25,13 +25,12 @@ class Places {
   // A directory that the user names and its subdirectories.
   void add_asked_for(const fs::path& directory) {
     std::error_code error;
-    if (!fs::exists(directory, error))
-      places_.push_back({directory.string(), "there is no such directory", true});
-    else if (!fs::is_directory(directory, error))
-      places_.push_back(
-          {directory.string(), "TENON_PLUGIN_PATH names directories, and this is a file", true});
-    else
-      add(directory, true);
+    if (fs::is_directory(directory, error)) return add(directory, true);
+    const bool there = fs::exists(directory, error);
+    places_.push_back({directory.string(),
+                       there ? "TENON_PLUGIN_PATH names directories, and this is a file"
+                             : "there is no such directory",
+                       true});
   }
   // A directory and its subdirectories; what does not exist is passed over.
   void add(const fs::path& directory, bool asked_for = false) {

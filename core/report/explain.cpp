@@ -25,13 +25,10 @@ void explain_kernels(std::string& text, std::span<const KernelEntry* const> list
     if (kernel.supports != nullptr) text += ", for calls it says it supports";
     if (kernel.prepare != nullptr) text += ", with a plan cached by shape";
     if (kernel.flags & TN_KERNEL_STRIDED) text += ", any strides";
-    if (i != 0)
-      text += kernel.priority < list[i - 1]->table.priority
-                  ? ": lower priority"
-                  : ": the same priority, registered later";
-    else if (list.size() > 1)
-      text += ": comes first";
-    text += '\n';
+    text += i == 0 ? list.size() > 1 ? ": comes first\n" : "\n"
+            : kernel.priority < list[i - 1]->table.priority
+                ? ": lower priority\n"
+                : ": the same priority, registered later\n";
   }
 }
 
@@ -61,11 +58,9 @@ std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
                 ? "  the host's kernel runs, with copies there and back\n"
                 : "  nothing can run it; install a plugin that has it (`tenon devices` lists what "
                   "was found)\n";
-  if (op.through)
-    text += "  gradient: through the decomposition\n";
-  else
-    text += fmt::format("  gradient: {}\n", tn_op_is_differentiable(&op) ? "yes" : "none");
-  return text;
+  return text + (op.through                     ? "  gradient: through the decomposition\n"
+                 : tn_op_is_differentiable(&op) ? "  gradient: yes\n"
+                                                : "  gradient: none\n");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Who ran what, counted on request.
 #include <map>
-#include <mutex>
 
 #include "dispatch/fallback.hpp"
+#include "memory/forking.hpp"
 
 namespace tenon::core {
 
@@ -10,7 +10,7 @@ std::atomic<bool> g_count_placement{false};
 
 namespace {
 struct Placement {
-  std::mutex mutex;
+  Mutex mutex;
   std::map<std::pair<std::string, std::string>, uint64_t> calls;
 };
 Placement& placement() {

@@ -73,6 +73,26 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert subprocess.run([sys.executable, '-c', program], timeout=60).returncode == 0
 
 
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='this system has no fork')
+def test_a_process_forks_while_threads_load_plugins_and_compute():
+    program = '''
+import os, sys, threading, tenon
+def work():
+    for n in range(100, 140):
+        tenon.rand(n, n) @ tenon.rand(n, n)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for each in threads: each.start()
+for _ in range(8):
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0: sys.exit(1)
+for each in threads: each.join()
+'''
+    assert subprocess.run([sys.executable, '-c', program], timeout=120).returncode == 0
+
+
 REPLACED = '''
 import threading, time
 import tenon
