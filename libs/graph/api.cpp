@@ -422,7 +422,13 @@ tn_status* tn_program_save(const tn_program* program, tn_str path) {
 tn_status* tn_program_load(tn_str path, tn_device* device, tn_program** out) {
   return guarded([&] {
     require(out, "out");
-    *out = new tn_program{{graph::load(text_of(path)), device_of(device)}};
+    const std::string file = text_of(path);
+    graph::Graph graph = graph::load(file);
+    try {
+      *out = new tn_program{{std::move(graph), device_of(device)}};
+    } catch (const Error& error) {  // of an op, whose tensors do not fit
+      throw Error(error.code(), "[graph.load] " + file + ": " + error.what());
+    }
   });
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -458,9 +459,9 @@ class TestFiles:
         with pytest.raises(tenon.Error, match=message):
             tenon.graph.load(path)
 
-    def test_ops_check_what_they_are_given(self, path):
+    def test_ops_check_what_they_are_given_and_the_file_is_named(self, path):
         self.rewritten(path, lambda g: g['nodes'][0]['args'].__setitem__(1, g['nodes'][0]['args'][0]))
-        with pytest.raises(tenon.Error, match=r'\[linear\]'):
+        with pytest.raises(tenon.Error, match=rf'\[graph.load\] {re.escape(str(path))}: \[linear\]'):
             tenon.graph.load(path)
 
     def test_files_that_hold_no_graph(self, path, tmp_path):
