@@ -16,6 +16,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from dataclasses import dataclass
 
@@ -62,6 +63,22 @@ class CAbi(Ops):
 
 
 @dataclass
+class Package(Ops):
+    """A script over the Python package, whose extension `program` names."""
+
+    script: str = ""
+
+    def command(self, options, seed, seconds):
+        return ["env", f"PYTHONPATH={options.build.resolve() / 'python'}", f"PATH={options.build.resolve() / 'tools'}:{os.environ['PATH']}",
+                sys.executable, ROOT / "tests/fuzz" / self.script, "--seed", seed, "--seconds", seconds]
+
+
+def of_package(name, about, script):
+    extension = f"python/tenon/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+    return Package(name, about, extension, (*Ops.needs, "tools/tenon"), script)
+
+
+@dataclass
 class Bytes(Target):
     """A program of tests/fuzz/inputs/ with libFuzzer's own arguments. What it learns is kept in fuzz-NAME/ of the build tree."""
 
@@ -84,6 +101,8 @@ TARGETS = {
     for target in (
         Ops("ops", "every op with hostile operands behind guard pages, plain and recording", "tests/fuzz/fuzz_ops"),
         CAbi("c_abi", "every function of the C ABI with NULL, garbage and short structs", "core/libtenon.so.1.0.0"),
+        of_package("python", "every public name of the Python package with hostile arguments", "python_calls.py"),
+        of_package("python_files", "every reader of the Python package with changed files", "python_files.py"),
         from_outside("safetensors", "files of weights, by libFuzzer, as all below"),
         from_outside("gguf", "GGUF files, unpacked"),
         from_outside("idx", "IDX files, plain and packed"),
@@ -158,7 +177,7 @@ def main():
     options = parse(sys.argv[1:])
     if options.list:
         for target in TARGETS.values():
-            print(f"{target.name:10} {target.about}")
+            print(f"{target.name:12} {target.about}")
         return 0
     targets = [TARGETS[name] for name in options.targets or TARGETS]
     programs = sorted({program for target in targets for program in target.programs()})

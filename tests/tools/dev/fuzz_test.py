@@ -4,16 +4,21 @@
 import contextlib
 import io
 import itertools
+import os
 import pathlib
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/dev"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/fuzz"))
 import fuzz
+import python_children
 
 PROGRAM = """#!/bin/sh
 echo "$@" >> {log}
@@ -88,6 +93,35 @@ class Bytes(unittest.TestCase):
             command = fuzz.TARGETS["einsum"].command(types.SimpleNamespace(build=build), 3, 2)
             said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         self.assertEqual(said, ["off", str(build / "plugins/cpu")])
+
+
+def judged(case):
+    """What the fuzzers of the Python package may meet in a child."""
+    if case == "dies":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    while case == "loops":
+        pass
+    if case == "leaves":
+        os._exit(5)
+    if case == "raises":
+        raise KeyboardInterrupt
+    return "is wrong" if case == "lies" else ""
+
+
+class Children(unittest.TestCase):
+    def test_each_fault_is_found_and_the_cases_behind_it_run(self):
+        cases = ["good", "dies", "lies", "loops", "leaves", "good", "raises", "lies"]
+        with unittest.mock.patch.object(python_children, "CPU", 0.2):
+            found = python_children.run_cases(cases, judged)
+        self.assertEqual(found, [("dies", "dies of SIGSEGV"), ("lies", "is wrong"), ("loops", "computes for 0.2 s"), ("leaves", "ends the process with 5"),
+                                 ("raises", "ends the process with 1"), ("lies", "is wrong")])
+
+    def test_cases_that_are_good_leave_nothing(self):
+        self.assertEqual(python_children.run_cases(["good"] * 3, judged), [])
+
+    def test_what_a_child_writes_stays_in_a_folder_of_its_own(self):
+        python_children.run_cases(["x"], lambda case: pathlib.Path("written").write_text(case) and "")
+        self.assertFalse(pathlib.Path("written").exists())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Calls every public function, class and method of the Python package as nobody should: arguments that fit beside hostile ones.
+
+A call must end, and end in a result or in an error that a caller can do something about. Each function's calls run in a child of its own.
+
+usage: python_calls.py [--only NAME] [--count N] [--seed S] [--seconds T] [--every K]
+       python_calls.py --eval 'CALL'
+N times as many calls of each with a larger N; with --seconds they go on, from one seed to the next, until the time is up. --eval repeats
+one call, which a finding ends with, in this process. The package is found by PYTHONPATH.
+"""
+
+import argparse
+import contextlib
+import itertools
+import pathlib
+import re
+import sys
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import tenon
+import tenon.torch
+from python_children import limit_memory, run_cases
+from python_subjects import subjects
+from python_values import world
+
+# Errors that say more of the library than of the call.
+DEFECTS = (SystemError, tenon.InternalError, AssertionError, NameError, RecursionError, ZeroDivisionError, BufferError, ReferenceError)
+SMELLS = re.compile(r'internal|assert|std::|basic_string|vector::|bad_alloc|nanobind|unreachable|should not happen', re.IGNORECASE)
+
+
+def use(result, depth=0):
+    """What a caller would do with a result: show it, run it, differentiate it."""
+    if isinstance(result, tenon.Tensor):
+        repr(result)
+        if result.requires_grad and result.numel() < 2 ** 20:
+            result.sum().backward()
+    elif isinstance(result, tenon.nn.Module):
+        for make in ((2, 3), (1, 3, 8, 8), (0, 3), (2, 3, 4)):
+            with contextlib.suppress(Exception):
+                result(tenon.ones(make))
+        repr(result)
+    elif isinstance(result, (list, tuple)) and depth < 2:
+        for each in result[:4]:
+            use(each, depth + 1)
+    elif hasattr(type(result), '__next__'):
+        list(itertools.islice(result, 3))
+
+
+def evaluate(text):
+    """Runs the statements of a call, and uses what the last one gives."""
+    there = world()
+    before, _, last = text.rpartition('; ')
+    exec(before, there)
+    try:
+        code = compile(last, '<call>', 'eval')
+    except SyntaxError:
+        exec(last, there)
+        return
+    use(eval(code, there))
+
+
+def raised_by(error):
+    """The file that raised it, of the package or of the fuzzer's own hostile values."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return frames[-1].filename if frames else ''
+
+
+def judge(text, error):
+    """What is wrong with an error, or ''."""
+    if 'not today' in str(error) or 'raised by a callback' in str(error) or raised_by(error).endswith('python_values.py'):
+        return ''
+    if isinstance(error, AssertionError) and (str(error).startswith('[') or re.search(r'testing|assert', text)):  # as PyTorch has it
+        return ''
+    if isinstance(error, ReferenceError) and 'dead()' in text or isinstance(error, BufferError) and 'dlpack' in text.lower():
+        return ''
+    if isinstance(error, (TypeError, ValueError)) or isinstance(error, RecursionError) and re.search('deep|endless', text):  # Python's own of what has no end
+        return '' if str(error) else 'says nothing'
+    if isinstance(error, MemoryError) and re.search(r'2 ?\*\* ?\d|Lying', text):  # Python's own, of a list of so many elements
+        return ''
+    if isinstance(error, DEFECTS) or isinstance(error, MemoryError) and not isinstance(error, tenon.Error):
+        return 'ends in a defect'
+    return 'speaks of the inside' if SMELLS.search(str(error)) and 'tenon' in str(type(error)) else '' if str(error) or isinstance(error, (StopIteration, KeyError, EOFError)) else 'says nothing'
+
+
+def verdict(text):
+    """What is wrong with a call, or ''; it may also kill the process."""
+    try:
+        evaluate(text)
+    except Exception as error:
+        problem = judge(text, error)
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return problem and f'{problem}: {type(error).__name__}: {str(error)[:160]!r} at {pathlib.Path(where.filename).name}:{where.lineno}'
+    return ''
+
+
+def run(options, seed):
+    """(calls, findings) of all subjects."""
+    calls = faults = 0
+    for subject in options.subjects:
+        cases = subject.cases(seed, options.count)
+        found = run_cases(cases, verdict)
+        for text, problem in found:
+            print(f'FOUND {subject.name}: {problem}: --eval {text!r} (--only {subject.name!r} --count {options.count} --seed {seed})', flush=True)
+        calls, faults = calls + len(cases), faults + len(found)
+        if time.monotonic() > options.end:
+            break
+    return calls, faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--only', default='')
+    parser.add_argument('--eval', metavar='CALL')
+    parser.add_argument('--count', type=int, default=4)
+    parser.add_argument('--every', type=int, default=1, metavar='N', help='only every N-th function, another part with each seed')
+    parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--seconds', type=float, default=0)
+    parser.add_argument('--jobs', help='taken and ignored, as ./dev fuzz gives it to all')
+    options = parser.parse_args()
+    if options.eval:
+        limit_memory()
+        evaluate(options.eval)
+        return 0
+    everything = [each for each in subjects() if options.only in each.name]
+    options.end = time.monotonic() + options.seconds if options.seconds else float('inf')
+    tenon.devices()  # plugins are loaded once, before the children
+    seed, faults = options.seed, 0
+    while True:
+        options.subjects = everything[seed % options.every::options.every]
+        calls, found = run(options, seed)
+        print(f'{calls} calls of {len(options.subjects)} subjects, {found} faults', file=sys.stderr, flush=True)
+        seed, faults = seed + 1, faults + found
+        if time.monotonic() > options.end or not options.seconds:
+            return 1 if faults else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
