@@ -69,7 +69,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps mtia cpu distributions amp
     compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops fx _utils ao
-    nested masked serialization __config__'''.split())
+    nested masked futures serialization __config__'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -83,7 +83,14 @@ _LAZY = {name: module for module, names in {
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
     'cuda.streams': 'Event Stream',
-    'storage': 'TypedStorage UntypedStorage',
+    'storage': '''TypedStorage UntypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage
+        ByteStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage''',
+    'jit': 'fork wait',
+    'sizes': 'SymBool SymFloat SymInt',
+    'cells': 'gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell',
+    'fake_quantize': 'fake_quantize_per_channel_affine fake_quantize_per_tensor_affine',
+    'autograd.anomaly': 'is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled',
+    'amp.grad_scaler': 'GradScaler',
     'nested.of_parts': 'jagged',
     'library.op': 'ops',
     'legacy': '''FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor

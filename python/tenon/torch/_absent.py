@@ -10,8 +10,8 @@ _REMOVED = 'PyTorch has removed it: use torch.linalg'
 
 _ABSENT = {
     '': {
-        _QUANTIZED: '''choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine
-            fake_quantize_per_tensor_affine fused_moving_avg_obs_fake_quant int_repr q_per_channel_axis q_per_channel_scales
+        _QUANTIZED: '''choose_qparams_optimized dequantize empty_quantized
+            fused_moving_avg_obs_fake_quant int_repr q_per_channel_axis q_per_channel_scales
             q_per_channel_zero_points q_scale q_zero_point quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic
             quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d
             quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell
@@ -31,19 +31,17 @@ _ABSENT = {
             mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d
             mkldnn_rnn_layer native_batch_norm native_channel_shuffle native_group_norm native_layer_norm native_norm
             is_vulkan_available profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 hash_tensor''',
-        _SCRIPT: '''classproperty compiled_with_cxx11_abi fork get_file_path import_ir_module import_ir_module_from_buffer
+        _SCRIPT: '''classproperty compiled_with_cxx11_abi get_file_path import_ir_module import_ir_module_from_buffer
             init_num_threads merge_type_from_type_comment parse_ir parse_schema parse_type_comment
             prepare_multiprocessing_environment slice_inverse sym_constrain_range sym_constrain_range_for_size sym_fresh_size
-            thread_safe_generator unify_type_list wait''',
+            thread_safe_generator unify_type_list''',
         "Python's `while` runs eagerly, tenon.graph.loop is recorded": 'while_loop',
-        _CELLS: 'gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell',
+        _CELLS: 'gru lstm rnn_relu rnn_tanh',
         _REMOVED: 'eig lstsq matrix_rank solve symeig',
         'torch.linalg.eigh finds all values': 'lobpcg',
         'use the function of its name in torch.nn.functional': 'binary_cross_entropy_with_logits embedding_bag poisson_nll_loss',
         'scale the rows that are used in torch.no_grad()': 'embedding_renorm_',
-        'use torch.autograd.set_detect_anomaly where it is offered, or tenon.autograd.anomaly_mode':
-            'is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled',
-        "it belongs to PyTorch's own machinery": 'futures monitor package',
+        "it belongs to PyTorch's own machinery": 'monitor package',
     },
     'random': {_SCRIPT: 'thread_safe_generator'},
     'nn.functional': {

@@ -28,7 +28,7 @@ PLACES = {
     **dict.fromkeys('''_C _subclasses _subclasses.fake_tensor fx.experimental fx.experimental.symbolic_shapes fx.experimental.proxy_tensor
         _prims_common _jit_internal jit.annotations onnx.symbolic_helper onnx.symbolic_opset9 onnx.symbolic_opset11'''.split(), '_inner'),
     'utils.data._utils': 'utils.data', 'utils.data._utils.collate': 'utils.data.collate',
-    'quantization': 'ao.quantization', 'fx._symbolic_trace': 'fx.tracer', '_custom_ops': 'library',
+    'quantization': 'ao.quantization', 'autograd.anomaly_mode': 'autograd.anomaly', 'fx._symbolic_trace': 'fx.tracer', '_custom_ops': 'library',
     **dict.fromkeys(('_higher_order_ops', '_higher_order_ops.associative_scan'), 'scans'),
 }
 _PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', '_inductor', '_functorch', '_subclasses', 'fx.experimental', '_higher_order_ops'])

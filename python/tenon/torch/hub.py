@@ -1,5 +1,7 @@
-"""torch.hub: weights that lie in its folder, or that a file:// address names; nothing is downloaded here."""
+"""torch.hub: weights that lie in its folder, or that a file:// address names, and models of a folder; nothing is downloaded here."""
+import importlib.util
 import os
+import sys
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -25,7 +27,7 @@ except ImportError:
 
         set_description = close = update
 
-__all__ = ['download_url_to_file', 'get_dir', 'load_state_dict_from_url', 'set_dir']
+__all__ = ['download_url_to_file', 'get_dir', 'load', 'load_state_dict_from_url', 'set_dir']
 _dir: Any = None
 
 
@@ -71,4 +73,34 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
     shutil.copyfile(unquote(parts.path), dst)
 
 
-__getattr__ = absent(__name__, dict.fromkeys('load list help'.split(), 'download the file, and read it with torch.load'))
+def _entries(folder, source):
+    """The module hubconf.py of a folder."""
+    if source not in ('github', 'local'):
+        raise ValueError(f"[hub] source {source!r}: 'local' or 'github'")
+    if source != 'local':
+        raise RuntimeError(f"[hub] nothing is downloaded here: copy {folder} to a folder, and give that with source='local'")
+    path = os.path.join(os.path.expanduser(folder), 'hubconf.py')
+    if not os.path.exists(path):
+        raise FileNotFoundError(f'[hub] there is no {path}')
+    spec: Any = importlib.util.spec_from_file_location('hubconf', path)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(os.path.dirname(path))
+    missing = [name for name in getattr(module, 'dependencies', ()) if importlib.util.find_spec(name) is None]
+    if missing:
+        raise RuntimeError(f'[hub] missing dependencies: {", ".join(missing)}')
+    return module
+
+
+def load(repo_or_dir, model, *args, source='github', trust_repo='check', force_reload=False, verbose=True, skip_validation=False, **kwargs):
+    """What the function `model` of the folder's hubconf.py returns for the other arguments; source='local'."""
+    found = getattr(_entries(repo_or_dir, source), model, None)
+    if not callable(found):
+        raise RuntimeError(f'[hub] cannot find callable {model} in hubconf')
+    return found(*args, **kwargs)
+
+
+__getattr__ = absent(__name__, dict.fromkeys('list help'.split(), 'read hubconf.py, of which load() calls a function'))

@@ -5,6 +5,8 @@ from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
 from .bits import shown
+from .create import tensor
+from .legacy import DTYPES
 
 __all__ = ['TypedStorage', 'UntypedStorage']
 
@@ -102,6 +104,25 @@ class TypedStorage(_Storage):
     def untyped(self):
         """The bytes of the same memory."""
         return UntypedStorage(_flat(self._elements, _core.uint8))
+
+
+class _Kind(type):
+    """A type without instances: whether a storage looks like one depends on its dtype."""
+
+    dtype: _core.dtype
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+    def __call__(cls, data=0):
+        if hasattr(data, '__index__'):
+            return TypedStorage(ops['full']((data.__index__(),), 0, cls.dtype))
+        return TypedStorage(tensor(data, dtype=cls.dtype).flatten())
+
+
+KINDS = {f'{name}Storage': _Kind(f'{name}Storage', (), {'dtype': dtype, '__doc__': f'Storages of {dtype.name}: of this size, or with these elements.',
+                                                        '__module__': 'tenon.torch'}) for name, dtype in DTYPES.items()}
+globals().update(KINDS)
 
 
 def _flat(x, dtype):

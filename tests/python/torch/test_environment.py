@@ -179,7 +179,7 @@ def test_processes(tmp_path):
     assert ours.multiprocessing.get_sharing_strategy() in ours.multiprocessing.get_all_sharing_strategies()
 
 
-@pytest.mark.parametrize('name, instead', [('utils.cpp_extension', 'a plugin'), ('jit.trace_module', 'torch.export'), ('hub.load', 'torch.load'),
+@pytest.mark.parametrize('name, instead', [('utils.cpp_extension', 'a plugin'), ('jit.trace_module', 'torch.export'), ('hub.list', 'hubconf'),
                                            ('distributed.send', 'one process')])
 def test_what_is_not_offered_says_what_to_use(name, instead):
     found = ours

@@ -3,7 +3,7 @@ from ... import _core
 from ..._errors import InvalidArgumentError
 from ...autograd import ANOMALY, anomaly_mode
 
-__all__ = ['detect_anomaly', 'set_detect_anomaly']
+__all__ = ['detect_anomaly', 'is_anomaly_check_nan_enabled', 'is_anomaly_enabled', 'set_anomaly_enabled', 'set_detect_anomaly']
 
 
 def _check(check_nan):
@@ -27,11 +27,11 @@ class set_detect_anomaly:
 
     def __init__(self, mode, check_nan=True):
         _check(check_nan)
-        self._before = bool(_core._get_modes() & ANOMALY)
+        self._before = is_anomaly_enabled()
         self._switch(bool(mode))
 
     def _switch(self, on):
-        before = bool(_core._get_modes() & ANOMALY)
+        before = is_anomaly_enabled()
         _core._set_modes(ANOMALY if on else 0, 0 if on else ANOMALY)
         _core._anomaly_scopes(on - before)
 
@@ -40,3 +40,16 @@ class set_detect_anomaly:
 
     def __exit__(self, *_):
         self._switch(self._before)
+
+
+def is_anomaly_enabled():
+    """Whether the search is on."""
+    return bool(_core._get_modes() & ANOMALY)
+
+
+is_anomaly_check_nan_enabled = is_anomaly_enabled  # looking for NaN is what the mode does
+
+
+def set_anomaly_enabled(mode, check_nan=True):
+    """set_detect_anomaly() from now on."""
+    set_detect_anomaly(mode, check_nan)

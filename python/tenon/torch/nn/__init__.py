@@ -19,6 +19,9 @@ _INSTEAD = {
 
 
 def __getattr__(name):
+    if name == 'grad':
+        from importlib import import_module
+        return import_module('.grad', __name__)
     if name in _INSTEAD:
         raise AttributeError(f'[torch.nn.{name}] is not offered here: {_INSTEAD[name]}')
     raise AttributeError(f"module 'tenon.torch.nn' has no attribute {name!r}")

@@ -1,0 +1,123 @@
+"""Single names that scripts ask for: cells, fake quantization, futures, storages by dtype, gradients of convolutions, models of a folder."""
+import pathlib
+import sys
+import threading
+
+import pytest
+
+import tenon.torch as ours
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from beside import same
+
+
+def waves(t, *shape, grad=False):
+    count = 1
+    for n in shape:
+        count *= n
+    return t.arange(count, dtype=t.float32).mul(0.7).sin().reshape(shape).requires_grad_(grad)
+
+
+@pytest.mark.parametrize('name, gates', [('rnn_tanh_cell', 1), ('rnn_relu_cell', 1), ('gru_cell', 3), ('lstm_cell', 4)])
+@pytest.mark.parametrize('biases', [True, False])
+def test_cells(torch, name, gates, biases):
+    def run(t):
+        x, h, c = waves(t, 3, 5, grad=True), waves(t, 3, 4, grad=True), waves(t, 3, 4, grad=True)
+        weights = [waves(t, 4 * gates, 5, grad=True), waves(t, 4 * gates, 4, grad=True)]
+        given = [waves(t, 4 * gates), waves(t, 4 * gates) * 2] if biases else []
+        found = getattr(t, name)(x, (h, c) if name == 'lstm_cell' else h, *weights, *given)
+        outs = found if isinstance(found, tuple) else (found,)
+        sum((out * out).sum() for out in outs).backward()
+        return outs, x.grad, h.grad, [w.grad for w in weights]
+    same(torch, run)
+
+
+def test_fake_quantization(torch):
+    def run(t):
+        x = t.tensor([[-3.0, -1.2, 0.1], [0.5, 2.6, 9.0]], requires_grad=True)
+        found = [t.fake_quantize_per_tensor_affine(x, 0.1, 3, -8, 7), t.fake_quantize_per_tensor_affine(x, t.tensor(0.5), t.tensor(1, dtype=t.int32), 0, 7),
+                 t.fake_quantize_per_channel_affine(x, t.tensor([0.5, 0.25]), t.tensor([0, 2], dtype=t.int32), 0, -8, 7),
+                 t.fake_quantize_per_channel_affine(x, t.tensor([0.5, 0.25, 1.0]), t.zeros(3, dtype=t.int32), 1, -128, 127)]
+        sum((each * each).sum() for each in found).backward()
+        return found, x.grad
+    same(torch, run)
+    x = ours.ones(2, 3)
+    for call, what in ((lambda: ours.fake_quantize_per_tensor_affine(x, 1.0, 0, 7, -8), 'above'), (lambda: ours.fake_quantize_per_tensor_affine(x.int(), 1.0, 0, 0, 7), 'dtype'),
+                       (lambda: ours.fake_quantize_per_channel_affine(x, ours.ones(3), ours.zeros(3), 0, 0, 7), 'shape')):
+        with pytest.raises((ValueError, TypeError), match=what):
+            call()
+
+
+def futures(t):
+    first, second, told = t.futures.Future(), t.futures.Future(), []
+    both = t.futures.collect_all([first, second])
+    then = first.then(lambda f: f.value() + 1).then(lambda f: f.wait() * 10)
+    first.add_done_callback(lambda f: told.append(f.value()))
+    found = [first.done(), both.done(), then.done()]
+    first.set_result(3)
+    found += [first.done(), both.done(), then.wait(), told]
+    threading.Timer(0.01, second.set_result, ['late']).start()
+    found += [second.wait(), [each.value() for each in both.wait()], t.futures.wait_all([first, second])]
+    failed = t.futures.Future()
+    failed.set_exception(KeyError('lost'))
+    for call in (failed.wait, failed.then(lambda f: f.wait()).wait, t.futures.Future().value, lambda: first.set_result(4), lambda: t.futures.Future().set_exception(3)):
+        try:
+            call()
+        except Exception as error:
+            found.append(isinstance(error, Exception))
+    return found, t.jit.wait(t.jit.fork(lambda a, b=1: a + b, 2, b=3))
+
+
+def test_futures(torch):
+    same(torch, futures)
+
+
+def storages(t):
+    made = [t.FloatStorage([1, 2, 3]), t.LongStorage([4, 5]), t.BoolStorage([True, False]), t.DoubleStorage(2).fill_(0.5), t.HalfStorage([0.5])]
+    x = t.ones(2).storage()
+    return [(each.tolist(), str(each.dtype), len(each), each.nbytes()) for each in made], isinstance(x, t.FloatStorage), isinstance(x, t.LongStorage), isinstance(
+        made[1], t.LongStorage), isinstance(3, t.SymInt), isinstance(True, t.SymBool), isinstance(1.0, t.SymFloat), t.GradScaler is t.amp.GradScaler
+
+
+def test_storages_by_dtype_and_unknown_sizes(torch):
+    same(torch, storages)
+
+
+def anomalies(t):
+    found = [t.is_anomaly_enabled()]
+    t.set_anomaly_enabled(True)
+    found += [t.is_anomaly_enabled(), t.is_anomaly_check_nan_enabled()]
+    t.set_anomaly_enabled(False)
+    with t.autograd.set_detect_anomaly(True):
+        found.append(t.is_anomaly_enabled())
+    return found, t.is_anomaly_enabled()
+
+
+def test_anomaly_mode(torch):
+    same(torch, anomalies)
+
+
+@pytest.mark.parametrize('dims', [1, 2, 3])
+def test_gradients_of_convolutions(torch, dims):
+    import torch.nn.grad
+    size = (6, 5, 4)[:dims]
+
+    def run(t):
+        x, w, options = waves(t, 2, 4, *size), waves(t, 6, 2, *(2,) * dims), {'stride': 2, 'padding': 1, 'groups': 2}
+        out = getattr(t.nn.functional, f'conv{dims}d')(x, w, **options)
+        g = waves(t, *out.shape)
+        return getattr(t.nn.grad, f'conv{dims}d_input')(x.shape, w, g, **options), getattr(t.nn.grad, f'conv{dims}d_weight')(x, w.shape, g, **options)
+    same(torch, run)
+
+
+def test_models_of_a_folder(torch, tmp_path):
+    (tmp_path / 'helper.py').write_text('FACTOR = 3\n')
+    (tmp_path / 'hubconf.py').write_text('dependencies = ["json"]\nfrom helper import FACTOR\ndef small(width, scale=1):\n    return width * scale * FACTOR\nconstant = 3\n')
+    same(torch, lambda t: t.hub.load(str(tmp_path), 'small', 2, source='local', scale=5))
+    for folder, name, options, what in ((tmp_path, 'constant', {'source': 'local'}, 'cannot find callable'), (tmp_path / 'no', 'small', {'source': 'local'}, 'there is no'),
+                                        ('owner/repository', 'small', {}, 'nothing is downloaded'), (tmp_path, 'small', {'source': 'disk'}, "'local' or 'github'")):
+        with pytest.raises((RuntimeError, FileNotFoundError, ValueError), match=what):
+            ours.hub.load(str(folder), name, **options)
+    (tmp_path / 'hubconf.py').write_text('dependencies = ["no_such_package"]\n')
+    with pytest.raises(RuntimeError, match='no_such_package'):
+        ours.hub.load(str(tmp_path), 'small', source='local')
