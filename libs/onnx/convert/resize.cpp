@@ -29,7 +29,7 @@ double original(double x, const Axis& axis, const Options& options) {
                width = axis.scale * in;
   const std::string& mode = options.coordinates;
   if (mode == "asymmetric") return x / axis.scale;
-  if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (width - 1);
+  if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (mode == "pytorch_half_pixel") return out > 1 ? (x + 0.5) / axis.scale - 0.5 : 0;
   if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (mode == "half_pixel_symmetric")

@@ -184,6 +184,14 @@ OF_ANY_SIZE = {
 }
 
 
+@pytest.mark.parametrize('mode', ['linear', 'cubic'])
+def test_corners_are_aligned_where_scales_give_no_whole_size(mode, tmp_path):
+    nodes = [n('Resize', 'x  scales', 'y', mode=mode, coordinate_transformation_mode='align_corners')]
+    peer = of_nodes(nodes, {'x': [2, 4, 5, 9]}, {'y': None}, tmp_path / 'm.onnx', scales=np.array([1, 1, 1.7, 0.6], 'f4'))
+    x = made(2, 4, 5, 9)
+    np.testing.assert_allclose(tenon.onnx.load(tmp_path / 'm.onnx')(x).numpy(), peer.run(None, {'x': x.numpy()})[0], rtol=1e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize('name', OF_ANY_SIZE)
 def test_nodes_of_any_size(name, tmp_path):
     nodes, constants = OF_ANY_SIZE[name]
