@@ -272,8 +272,9 @@ def cast(x, dtype):
 
 def differentiated(*tensors):
     """Whether derivatives of one of the tensors may be requested, by backward or in forward mode."""
-    if any(isinstance(x, Tensor) and x.requires_grad for x in tensors):
-        return True
+    for x in tensors:  # not any(), because a generator costs as much as a small op
+        if isinstance(x, Tensor) and x.requires_grad:
+            return True
     if not _core._has_tangents():
         return False
     from .._levels import directions
