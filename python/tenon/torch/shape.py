@@ -344,11 +344,8 @@ def diagflat(input, offset=0):
 def _as_it_lies(x):
     """x with its dimensions in the order of its memory, and that order."""
     strides = x.strides
-    order = range(len(strides))
-    if sorted(strides, reverse=True) == list(strides):
-        return x, order
-    order = sorted(order, key=lambda d: -strides[d])
-    return _permute(x, order), order
+    order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+    return (x if order == list(range(len(order))) else _permute(x, order)), order
 
 
 def in_memory(input, storage_offset, name):
@@ -407,10 +404,10 @@ def unfold(input, dimension, size, step):
     if size < 0 or size > n or step <= 0:
         raise InvalidArgumentError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
     # A view of the elements in memory order, as far as that is an order of dimensions.
-    if x.is_contiguous():
-        lying, steps = x, list(x.strides)
+    lying, order = (x, ()) if x.is_contiguous() else _as_it_lies(x)
+    if lying.is_contiguous():
+        steps = list(x.strides)
     else:
-        lying, order = _as_it_lies(x)
         steps, apart = [0] * len(sizes), 1
         for d in reversed(order):
             steps[d] = apart
