@@ -1,4 +1,6 @@
 """torch.distributions.constraints: sets of values; check(value) says for each event whether it belongs to the set."""
+from typing import Any
+
 import tenon.torch as torch
 
 __all__ = ['Constraint', 'boolean', 'cat', 'corr_cholesky', 'dependent', 'dependent_property', 'greater_than', 'greater_than_eq',
@@ -71,58 +73,40 @@ class independent(Constraint):
 
 
 class _OfElements(Constraint):
-    """A set of numbers, given by a function of a tensor."""
+    """A set given by a function of a tensor, and of the set's bounds where it has some."""
 
-    def __init__(self, name, test, is_discrete=False):
-        self._name, self._test, self.is_discrete = name, test, is_discrete
+    _bounds: Any = ()
+    _holds: Any = None
+
+    def __init__(self, *args, **kwargs):
+        named = {**dict(zip(self._bounds, args)), **kwargs}
+        if len(args) > len(self._bounds) or set(named) != set(self._bounds):
+            raise TypeError(f'[{type(self).__name__}] needs {" and ".join(self._bounds) or "no argument"}')
+        vars(self).update(named)
 
     def check(self, value):
-        return self._test(value)
+        return self._holds(value, *(getattr(self, name) for name in self._bounds))
 
     def __repr__(self):
-        return self._name
+        name, bounds = super().__repr__()[:-1], ', '.join(f'{name}={getattr(self, name)}' for name in self._bounds)
+        return f'{name}{bounds})'
 
 
-def _interval(name, test, is_discrete=False):
-    kind = ''.join(part.capitalize() for part in name.split('_'))
-
-    def make(*bounds):
-        named = dict(zip(('lower_bound', 'upper_bound') if len(bounds) == 2 or 'less' not in name else ('upper_bound',), bounds))
-        text = f'{kind}({", ".join(f"{key}={bound}" for key, bound in named.items())})'
-        made = _OfElements(text, lambda value: test(value, *bounds), is_discrete)
-        vars(made).update(named)
-        return made
-    make.__name__ = name
-    make.__doc__ = 'The numbers of an interval, by its bounds.'
-    return make
-
-
-integer_interval = _interval('integer_interval', lambda x, low, high: (x % 1 == 0) & (low <= x) & (x <= high), True)
-greater_than = _interval('greater_than', lambda x, low: low < x)
-greater_than_eq = _interval('greater_than_eq', lambda x, low: low <= x)
-less_than = _interval('less_than', lambda x, high: x < high)
-interval = _interval('interval', lambda x, low, high: (low <= x) & (x <= high))
-half_open_interval = _interval('half_open_interval', lambda x, low, high: (low <= x) & (x < high))
-_from_integer = _interval('integer_greater_than', lambda x, low: (x % 1 == 0) & (x >= low), True)
-
-
-def multinomial(upper_bound):
-    """Counts whose sum is at most upper_bound."""
-    made = _OfElements('Multinomial()', lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), True)
-    made.event_dim = 1
+def _kind(name, holds, bounds='', event_dim=0, is_discrete=False):
+    """The class of the sets whose elements a function holds for; the module has it by its name, too, as in PyTorch."""
+    globals()[name] = made = type(name, (_OfElements,), {'_bounds': bounds.split(), '_holds': staticmethod(holds), 'event_dim': event_dim, 'is_discrete': is_discrete})
     return made
 
 
-def _matrices(name, test):
-    made = _OfElements(name, test)
-    made.event_dim = 2
-    return made
-
-
-def _vectors(name, test, is_discrete=False):
-    made = _OfElements(name, test, is_discrete)
-    made.event_dim = 1
-    return made
+_BOTH = 'lower_bound upper_bound'
+integer_interval = _kind('_IntegerInterval', lambda x, low, high: (x % 1 == 0) & (low <= x) & (x <= high), _BOTH, is_discrete=True)
+greater_than = _kind('_GreaterThan', lambda x, low: low < x, 'lower_bound')
+greater_than_eq = _kind('_GreaterThanEq', lambda x, low: low <= x, 'lower_bound')
+less_than = _kind('_LessThan', lambda x, high: x < high, 'upper_bound')
+interval = _kind('_Interval', lambda x, low, high: (low <= x) & (x <= high), _BOTH)
+half_open_interval = _kind('_HalfOpenInterval', lambda x, low, high: (low <= x) & (x < high), _BOTH)
+_from_integer = _kind('_IntegerGreaterThan', lambda x, low: (x % 1 == 0) & (x >= low), 'lower_bound', is_discrete=True)
+multinomial = _kind('_Multinomial', lambda x, high: (x >= 0).all(-1) & (x.sum(-1) <= high), 'upper_bound', event_dim=1, is_discrete=True)
 
 
 def _lower(x):
@@ -146,21 +130,21 @@ def _diagonal(x):
 
 
 dependent, dependent_property = _Dependent(), _DependentProperty
-boolean = _OfElements('Boolean()', lambda x: (x == 0) | (x == 1), True)
-one_hot = _vectors('OneHot()', lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), True)
+boolean = _kind('_Boolean', lambda x: (x == 0) | (x == 1), is_discrete=True)()
+one_hot = _kind('_OneHot', lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), event_dim=1, is_discrete=True)()
 nonnegative_integer, positive_integer = _from_integer(0), _from_integer(1)
-real = _OfElements('Real()', lambda x: x == x)
+real = _kind('_Real', lambda x: x == x)()
 real_vector = independent(real, 1)
 positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
-simplex = _vectors('Simplex()', lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6))
-lower_triangular = _matrices('LowerTriangular()', _lower)
-lower_cholesky = _matrices('LowerCholesky()', lambda x: _lower(x) & (_diagonal(x) > 0).all(-1))
-corr_cholesky = _matrices('CorrCholesky()', lambda x: _lower(x) & (_diagonal(x) > 0).all(-1) & _unit_rows(x))
-square = _matrices('Square()', lambda x: torch.full(x.shape[:-2], x.shape[-1] == x.shape[-2], dtype=torch.bool))
-symmetric = _matrices('Symmetric()', _symmetric)
-positive_semidefinite = _matrices('PositiveSemidefinite()', lambda x: _symmetric(x) & (torch.linalg.eigvalsh(x) >= 0).all(-1))
-positive_definite = _matrices('PositiveDefinite()', _definite)
+simplex = _kind('_Simplex', lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), event_dim=1)()
+lower_triangular = _kind('_LowerTriangular', _lower, event_dim=2)()
+lower_cholesky = _kind('_LowerCholesky', lambda x: _lower(x) & (_diagonal(x) > 0).all(-1), event_dim=2)()
+corr_cholesky = _kind('_CorrCholesky', lambda x: _lower(x) & (_diagonal(x) > 0).all(-1) & _unit_rows(x), event_dim=2)()
+square = _kind('_Square', lambda x: torch.full(x.shape[:-2], x.shape[-1] == x.shape[-2], dtype=torch.bool), event_dim=2)()
+symmetric = _kind('_Symmetric', _symmetric, event_dim=2)()
+positive_semidefinite = _kind('_PositiveSemidefinite', lambda x: _symmetric(x) & (torch.linalg.eigvalsh(x) >= 0).all(-1), event_dim=2)()
+positive_definite = _kind('_PositiveDefinite', _definite, event_dim=2)()
 
 
 class _Parts(Constraint):
