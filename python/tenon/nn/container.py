@@ -9,14 +9,17 @@ from .module import Module, Parameter
 
 
 class _Container(Module):
-    """Parts in a dict, in order; those whose names are no identifiers, such as "0", are reached by indexing."""
+    """Parts in a dict, in order, of which some may be None; those whose names are no identifiers, such as "0", are reached by indexing."""
 
     def __init__(self):
         super().__init__()
         self._set('_parts', {})
 
     def _own_parts(self):
-        return [*self.__dict__.get('_parts', {}).items(), *super()._own_parts()]
+        return [*((name, part) for name, part in self.__dict__.get('_parts', {}).items() if part is not None), *super()._own_parts()]
+
+    def _shown_parts(self):
+        return [(name, repr(part)) for name, part in [*self._parts.items(), *Module._own_parts(self)]]
 
     def _set(self, name, value):
         if name in self.__dict__.get('_parts', ()):
@@ -25,7 +28,7 @@ class _Container(Module):
             super()._set(name, value)
 
     def _put(self, name, module):
-        if not isinstance(module, Module):
+        if module is not None and not isinstance(module, Module):
             raise TypeError(f'[{type(self).__name__}] "{name}" must be a Module, not {type(module).__name__}')
         self._parts[name] = module
 
@@ -118,7 +121,7 @@ class _List(_Container):
 
     def insert(self, index, module):
         """Inserts a part before the one at an index and returns the container."""
-        if not isinstance(module, Module):
+        if module is not None and not isinstance(module, Module):
             raise TypeError(f'[{type(self).__name__}] a part must be a Module, not {type(module).__name__}')
         count = len(self)
         if not -count <= index <= count:

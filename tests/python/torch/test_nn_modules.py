@@ -270,3 +270,17 @@ def test_activations_in_place_within_a_network(torch, name):
         (y * 3 + h).sum().backward()
         return y.detach(), x.grad, y is h
     same(torch, scenario)
+
+
+def test_containers_with_absent_parts(torch):
+    def run(t):
+        modules = t.nn.ModuleList([t.nn.Linear(1, 1), None, t.nn.ReLU()])
+        modules.append(None)
+        named = t.nn.ModuleDict({'a': None, 'b': t.nn.ReLU()})
+        copied = modules.eval().to(t.float64)
+        return (repr(modules), len(modules), modules[1], [name for name, _ in modules.named_children()], [x is None for x in modules], sorted(modules.state_dict()),
+                repr(named), named['a'], [key for key, _ in named.items()], sum(1 for _ in copied.modules()), repr(t.nn.Sequential(t.nn.ReLU(), None)))
+    assert run(tenon.torch) == run(torch)
+    for t in (torch, tenon.torch):
+        with pytest.raises(TypeError):
+            t.nn.ModuleList([3])
