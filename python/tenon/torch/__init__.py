@@ -82,6 +82,7 @@ _LAZY = {name: module for module, names in {
     'householder': 'geqrf ormqr',
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
+    'files.records': 'PyTorchFileReader',
     'cuda.streams': 'Event Stream',
     'storage': '''TypedStorage UntypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage
         ByteStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage''',

@@ -39,7 +39,7 @@ INSTEAD = {
     **dict.fromkeys(('ao.ns', 'ao.pruning', 'ao.sparsity', 'nn.quantized'), 'see torch.ao.quantization.quantize_dynamic'),
     'utils.data.datapipes': 'write an IterableDataset, or a generator',
     **dict.fromkeys(('distributed.fsdp', 'distributed.rpc', 'distributed.tensor', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
-                     'distributed.nn', 'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
+                     'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
     'utils.mobile_optimizer': 'write a model with torch.onnx.export',
 }
 

@@ -1,6 +1,7 @@
 """torch.hub: weights that lie in its folder, or that a file:// address names, and models of a folder; nothing is downloaded here."""
 import importlib.util
 import os
+import re
 import sys
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -28,6 +29,7 @@ except ImportError:
         set_description = close = update
 
 __all__ = ['download_url_to_file', 'get_dir', 'load', 'load_state_dict_from_url', 'set_dir']
+HASH_REGEX = re.compile(r'-([a-f0-9]*)\.')  # the part of a file's name that is the start of its hash
 _dir: Any = None
 
 

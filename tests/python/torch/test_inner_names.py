@@ -10,11 +10,11 @@ import tenon.torch as ours
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from beside import same
 
-IMPORTS = '''hub._get_torch_home hub.tqdm utils.model_zoo.tqdm utils.checkpoint.get_device_states jit.ScriptModule jit.TracerWarning jit._overload
+IMPORTS = '''hub._get_torch_home hub.HASH_REGEX hub.tqdm utils.model_zoo.tqdm utils.checkpoint.get_device_states jit.ScriptModule jit.TracerWarning jit._overload
     jit.annotations.BroadcastingList2 serialization.add_safe_globals serialization.DEFAULT_PROTOCOL serialization.MAP_LOCATION
     distributed.device_mesh.DeviceMesh _C._TensorMeta _C.DispatchKeySet _C._disabled_torch_function_impl _dynamo.utils.is_compile_supported
     _dynamo.eval_frame.OptimizedModule _dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex _subclasses.fake_tensor.FakeTensor
-    fx.experimental.symbolic_shapes.guard_or_false fx.experimental.proxy_tensor.get_proxy_mode fx.graph_module._copy_attr
+    fx.experimental.symbolic_shapes.guard_or_false fx.experimental.proxy_tensor.get_proxy_mode fx.graph_module._copy_attr fx.node.Target
     _prims_common.is_contiguous_or_false _jit_internal._copy_to_script_wrapper onnx.symbolic_helper.parse_args
     nn.attention.flex_attention._DEFAULT_SPARSE_BLOCK_SIZE cuda.CUDAGraph cuda.graph cuda.make_graphed_callables ao.quantization.QuantStub
     __config__.show Stream Event _custom_ops.custom_op _higher_order_ops.associative_scan.associative_scan'''.split()

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from .._common import absent, check
-from . import device_mesh
+from . import device_mesh, nn
 
 
 class ReduceOp(enum.Enum):
@@ -239,5 +239,5 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
 __getattr__ = absent(__name__, dict.fromkeys(('send', 'recv', 'isend', 'irecv', 'P2POp', 'batch_isend_irecv', 'TCPStore', 'FileStore', 'HashStore',
                                               'rpc', 'fsdp', 'tensor', 'init_device_mesh', 'DeviceMesh', 'elastic',
-                                              'optim', 'algorithms', 'pipelining', 'checkpoint', 'nn', 'launch', 'run'),
+                                              'optim', 'algorithms', 'pipelining', 'checkpoint', 'launch', 'run'),
                                              'one process trains here'))

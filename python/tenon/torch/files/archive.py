@@ -29,26 +29,31 @@ class Archive:
             self._check(size)
         except _DAMAGE as error:
             raise error if isinstance(error, LoadError) else LoadError(f'[torch.load] a damaged zip file: {error}') from None
-        self.is_big_endian = self._has('byteorder') and self.read('byteorder') == b'big'
+        self.is_big_endian = self.has('byteorder') and self.read('byteorder') == b'big'
 
     def _check(self, size):
         infos = self._zip.infolist()
         if sum(info.file_size for info in infos) > size:  # records that overlap or would grow when unpacked
             raise LoadError('[torch.load] the records of the file are larger than the file: it was not written by torch.save')
         self._folder = next(iter(self._records), '').partition('/')[0]
-        if self._has('constants.pkl'):
+        if self.has('constants.pkl'):
             raise LoadError('[torch.load] a TorchScript archive, which holds code: load it in PyTorch and save its state_dict()')
         if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
             raise LoadError('[torch.load] the file is compressed: load it in PyTorch and save it again')
-        if not self._has('data.pkl'):
+        if not self.has('data.pkl'):
             raise LoadError('[torch.load] a zip file without data.pkl: it was not written by torch.save')
 
-    def _has(self, name):
+    def has(self, name):
+        """Whether there is a record."""
         return f'{self._folder}/{name}' in self._records
+
+    def names(self):
+        """The names of all records."""
+        return [name.removeprefix(f'{self._folder}/') for name in self._records]
 
     def size(self, name):
         """The size of a record in bytes; LoadError if there is none."""
-        if not self._has(name):
+        if not self.has(name):
             raise LoadError(f'[torch.load] the record {name} is missing: the file is damaged')
         return self._records[f'{self._folder}/{name}'].file_size
 

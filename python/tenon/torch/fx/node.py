@@ -1,5 +1,5 @@
 """A step of a graph: an input, a constant, a call, or the output."""
-from typing import Any
+from typing import Any, Callable, Union
 
 from .naming import constant, qualified, type_text
 
@@ -42,6 +42,10 @@ def _shown(value):
     if isinstance(value, dict):
         return '{' + ', '.join(f'{key}: {_shown(each)}' for key, each in value.items()) + '}'
     return f'%{value}' if isinstance(value, Node) else value if isinstance(value, str) else constant(value) or str(value)
+
+
+Target = Union[Callable[..., Any], str]
+Argument = Any
 
 
 class Node:

@@ -172,6 +172,36 @@ def _with_arguments(ctx, function, *args):
         ctx.needs_input_grad = flat
 
 
+class _Aten:
+    """torch.ops.aten.NAME: torch.NAME, by itself or by the name of any overload. Inner ops of PyTorch are keys of tables alone."""
+
+    def __init__(self, name, function):
+        self.__name__, self._function = name, function
+
+    def __call__(self, *args, **kwargs):
+        if self._function is None:
+            raise UnimplementedError(f'[torch.ops.aten.{self.__name__}] is not offered here: call a public function of torch')
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name):
+        if name[:1] == '_':
+            raise AttributeError(name)
+        return self
+
+    def overloads(self):
+        """['default']: one function takes all kinds of arguments."""
+        return ['default']
+
+    def __repr__(self):
+        return f'aten.{self.__name__}'
+
+
+def _aten(name):
+    import tenon.torch as torch
+    holders = torch, torch.nn.functional, torch.linalg, torch.special, torch.fft, Tensor
+    return _Aten(name, next(filter(callable, (getattr(holder, name, None) for holder in holders)), None))
+
+
 class _Namespace:
     def __init__(self, name):
         self._name = name
@@ -180,7 +210,8 @@ class _Namespace:
         if name[:2] == '__':
             raise AttributeError(name)
         if self._name == 'aten':
-            raise AttributeError(f'[torch.ops.aten.{name}] is not offered here: call torch.{name} or torch.nn.functional.{name}')
+            found = self.__dict__[name] = _aten(name)
+            return found
         try:
             return REGISTERED[f'{self._name}::{name}']
         except KeyError:
@@ -193,7 +224,8 @@ class _Ops:
     def __getattr__(self, name):
         if name[:2] == '__':
             raise AttributeError(name)
-        return _Namespace(name)
+        found = self.__dict__[name] = _Namespace(name)
+        return found
 
     def load_library(self, path):
         """Loads the ops of a library, of which there are torchvision's; OSError for others."""

@@ -1,5 +1,5 @@
 """Nested dicts, lists and tuples as flat lists and back."""
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any, NamedTuple
 
 __all__ = ['GetAttrKey', 'LeafSpec', 'MappingKey', 'PyTree', 'SequenceKey', 'TreeSpec', 'key_get', 'keystr', 'register_pytree_node', 'tree_all',
@@ -7,15 +7,25 @@ __all__ = ['GetAttrKey', 'LeafSpec', 'MappingKey', 'PyTree', 'SequenceKey', 'Tre
            'tree_map_only', 'tree_map_with_path', 'tree_structure', 'tree_unflatten']
 
 PyTree = object
-# By type: (parts and what else to keep) of a container, and a container of parts and what was kept.
-_KINDS = {
-    list: (lambda x: (list(x), None), lambda parts, kept: list(parts)), tuple: (lambda x: (list(x), None), lambda parts, kept: tuple(parts)),
-    dict: (lambda x: (list(x.values()), list(x)), lambda parts, kept: dict(zip(kept, parts))),
-    OrderedDict: (lambda x: (list(x.values()), list(x)), lambda parts, kept: OrderedDict(zip(kept, parts))),
-    defaultdict: (lambda x: (list(x.values()), (x.default_factory, list(x))), lambda parts, kept: defaultdict(kept[0], zip(kept[1], parts))),
-    deque: (lambda x: (list(x), x.maxlen), lambda parts, kept: deque(parts, maxlen=kept)),
+
+
+class NodeDef(NamedTuple):
+    """How a container becomes (parts, what else to keep), and a container again."""
+
+    flatten_fn: Any
+    unflatten_fn: Any
+
+
+# By type.
+SUPPORTED_NODES = _KINDS = {
+    list: NodeDef(lambda x: (list(x), None), lambda parts, kept: list(parts)),
+    tuple: NodeDef(lambda x: (list(x), None), lambda parts, kept: tuple(parts)),
+    dict: NodeDef(lambda x: (list(x.values()), list(x)), lambda parts, kept: dict(zip(kept, parts))),
+    OrderedDict: NodeDef(lambda x: (list(x.values()), list(x)), lambda parts, kept: OrderedDict(zip(kept, parts))),
+    defaultdict: NodeDef(lambda x: (list(x.values()), (x.default_factory, list(x))), lambda parts, kept: defaultdict(kept[0], zip(kept[1], parts))),
+    deque: NodeDef(lambda x: (list(x), x.maxlen), lambda parts, kept: deque(parts, maxlen=kept)),
+    namedtuple: NodeDef(lambda x: (list(x), type(x)), lambda parts, kept: kept(*parts)),
 }
-_NAMED = lambda x: (list(x), type(x)), lambda parts, kept: kept(*parts)
 _KEYED = {}  # by type: ([(key, part)], what else to keep) of a container whose parts have keys of their own
 _dict_flatten, _dict_unflatten = _KINDS[dict]
 
@@ -25,7 +35,7 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, flatten_with_keys_fn=
     ([(key, part)], context) for functions that tell paths."""
     if cls in _KINDS:
         raise ValueError(f'[register_pytree_node] {cls.__name__} is registered already')
-    _KINDS[cls] = flatten_fn, unflatten_fn
+    _KINDS[cls] = NodeDef(flatten_fn, unflatten_fn)
     if flatten_with_keys_fn is not None:
         _KEYED[cls] = flatten_with_keys_fn
 
@@ -92,15 +102,20 @@ def _with_keys(tree):
         return _KEYED[type(tree)](tree)[0]
     if isinstance(tree, dict):
         return _dict_flatten_with_keys(tree)[0]
-    parts = (_KINDS.get(type(tree)) or _NAMED)[0](tree)[0]
+    parts = _KINDS[_get_node_type(tree)].flatten_fn(tree)[0]
     named = getattr(tree, '_fields', None)
     return [(SequenceKey(i) if named is None else GetAttrKey(named[i]), part) for i, part in enumerate(parts)]
+
+
+def _get_node_type(tree):
+    """The key of SUPPORTED_NODES, if it is a container."""
+    return namedtuple if isinstance(tree, tuple) and hasattr(tree, '_fields') else type(tree)
 
 
 def _kind(tree, is_leaf):
     if is_leaf is not None and is_leaf(tree):
         return None
-    return _NAMED if isinstance(tree, tuple) and hasattr(tree, '_fields') else _KINDS.get(type(tree))
+    return _KINDS.get(_get_node_type(tree))
 
 
 class TreeSpec:
@@ -127,7 +142,7 @@ class TreeSpec:
     def _filled(self, leaves):
         if self.type is None:
             return next(leaves)
-        make = (_KINDS.get(self.type) or _NAMED)[1]
+        make = (_KINDS.get(self.type) or _KINDS[namedtuple]).unflatten_fn
         return make([each._filled(leaves) for each in self.children_specs], self.context)
 
     def unflatten(self, leaves):
@@ -148,7 +163,7 @@ def tree_flatten(tree, is_leaf=None):
     kind = _kind(tree, is_leaf)
     if kind is None:
         return [tree], TreeSpec()
-    parts, context = kind[0](tree)
+    parts, context = kind.flatten_fn(tree)
     found = [tree_flatten(part, is_leaf) for part in parts]
     return [leaf for leaves, _ in found for leaf in leaves], TreeSpec(type(tree), context, [spec for _, spec in found])
 

@@ -1,12 +1,15 @@
 """Makes batches of examples by PyTorch's rules: tuples become lists; dicts and named tuples keep their types."""
 import collections.abc
 import copy
+import re
 
 import tenon
 from tenon._core import Tensor, ops
 from tenon.torch.create import as_tensor
 
 __all__ = ['collate', 'default_collate', 'default_collate_fn_map', 'default_convert']
+
+np_str_obj_array_pattern = re.compile('[SaUO]')  # in the description of a NumPy dtype that no tensor can have
 
 
 def _each_field(example, convert):

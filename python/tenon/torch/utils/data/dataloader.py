@@ -176,3 +176,7 @@ class _Batches:
 
     def __len__(self):
         return len(self._loader)
+
+
+# The names of PyTorch's iterators, of which packages ask what a loop runs over.
+_BaseDataLoaderIter, _SingleProcessDataLoaderIter, _MultiProcessingDataLoaderIter = (_Batches, Epoch), _Batches, Epoch
