@@ -21,7 +21,9 @@ namespace {
 struct ShortcutObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *function, *op;
-  PyObject* renames;  // other names of arguments: theirs
+  PyObject* renames;   // other names of arguments: theirs
+  vectorcallfunc run;  // the op's
+  bool takes_pairs;    // two tensors of one dtype fit: tried before the patterns
   std::vector<std::string> patterns;
 };
 
@@ -187,15 +189,22 @@ PyObject* judged(PyObject* result, const ShortcutObject* self, PyObject* const* 
   return nullptr;
 }
 
+bool is_pair(PyObject* const* args) {
+  return is_tensor(args[0]) && is_tensor(args[1]) &&
+         tn_tensor_dtype(handle_of(args[0])) == tn_tensor_dtype(handle_of(args[1]));
+}
+
 PyObject* shortcut_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const auto* self = reinterpret_cast<ShortcutObject*>(object);
   const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
   if (may_override()) [[unlikely]]
     if (const Overridden by = take_over(object, args, nargs, kwnames); by.taken) return by.result;
+  if (self->takes_pairs && nargs == 2 && kwnames == nullptr && is_pair(args))
+    return self->run(self->op, args, nargsf, nullptr);
   for (const std::string& pattern : self->patterns) {
     if (!Match().fits(pattern, args, nargs, kwnames)) continue;
     if (pattern.back() == '*') return call_with_rest(self->op, args, pattern.size() - 1, nargs);
-    return PyObject_Vectorcall(self->op, args, nargsf, kwnames);
+    return self->run(self->op, args, nargsf, kwnames);
   }
   // Methods, which have neither an op nor other names, know what to do with types that are no Tensors.
   if (self->op != Py_None || PyDict_GET_SIZE(self->renames) != 0)
@@ -220,11 +229,18 @@ PyObject* shortcut_new(PyTypeObject* type, PyObject* args, PyObject*) {
   self->function = Py_NewRef(function);
   self->op = Py_NewRef(op);
   self->renames = Py_NewRef(renames);
+  self->run = PyVectorcall_Function(op);
   std::string_view left = text;
   while (!left.empty()) {
     const size_t end = std::min(left.find(' '), left.size());
     if (end > 0 && end < kMaxOperands) self->patterns.emplace_back(left.substr(0, end));
     left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  self->takes_pairs = !self->patterns.empty() && self->patterns.front() == "TT";
+  if (!self->patterns.empty() && self->run == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "[Shortcut] patterns are of an op");
+    Py_DECREF(self);
+    return nullptr;
   }
   return reinterpret_cast<PyObject*>(self);
 }
