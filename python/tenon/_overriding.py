@@ -158,10 +158,10 @@ def show_module(module):
     """Has the functions of tensors in a module show their calls, if functions written in Python do."""
     if _shown:
         for name, function in list(vars(sys.modules[module]).items()):
-            first = function.__code__.co_varnames[:1] if isinstance(function, FunctionType) else ()
-            if first in (('input',), ('tensors',), ('query',)):
+            first = next(iter(function.__code__.co_varnames), '') if isinstance(function, FunctionType) else ''
+            if first in ('input', 'tensors', 'query'):
                 # Shortcuts with another name of an argument ask types that are no Tensors, too.
-                setattr(sys.modules[module], name, seen(function, {'x': first[0]}))
+                setattr(sys.modules[module], name, seen(function, {'x': first}))
 
 
 def make_subclass(cls, data, require_grad=False):

@@ -1,5 +1,6 @@
 """torch.futures: values that are set later, here by whoever calls set_result()."""
 import threading
+from typing import Any
 
 __all__ = ['Future', 'collect_all', 'wait_all']
 
@@ -9,20 +10,21 @@ class Future:
 
     def __init__(self, *, devices=None):
         self._ready, self._lock, self._callbacks = threading.Event(), threading.Lock(), []
-        self._value = self._error = None
+        self._value: Any = None
+        self._error: Any = None
 
     def done(self):
         """Whether the value or an exception was set."""
         return self._ready.is_set()
 
-    def wait(self):
+    def wait(self) -> Any:
         """The value, once it is set; raises the exception that was set in its place."""
         self._ready.wait()
         if self._error is not None:
             raise self._error
         return self._value
 
-    def value(self):
+    def value(self) -> Any:
         """The value, which must have been set."""
         if not self.done():
             raise RuntimeError('[Future] value() before the value is set: use wait()')

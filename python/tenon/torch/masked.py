@@ -4,6 +4,7 @@ import tenon.torch as torch
 from .. import _core
 from .._core import Tensor, ops
 from ._common import absent, check
+from .limits import iinfo
 
 __all__ = ['amax', 'amin', 'argmax', 'argmin', 'cumprod', 'cumsum', 'log_softmax', 'logaddexp', 'logsumexp', 'mean', 'median', 'norm', 'normalize',
            'prod', 'softmax', 'softmin', 'std', 'sum', 'var']
@@ -31,7 +32,7 @@ def _least(input, dtype):
     kind = check(input).dtype if dtype is None else dtype
     if kind.is_floating_point:
         return -torch.inf, torch.inf
-    found = torch.iinfo(kind)
+    found = iinfo(kind)
     return found.min, found.max
 
 

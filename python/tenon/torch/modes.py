@@ -196,7 +196,8 @@ def is_inference_mode_enabled():
 
 def is_inference(input):
     """Whether a tensor was made in inference mode."""
-    return check(input).is_inference()
+    tensor: Any = check(input)
+    return tensor.is_inference()
 
 
 _COMPLEX = {_core.float32: _core.complex64, _core.float64: _core.complex128}
@@ -216,7 +217,8 @@ def _to_real(self):
     return next((real for real, made in _COMPLEX.items() if made is self), self)
 
 
-dtype.to_complex, dtype.to_real = _to_complex, _to_real
+setattr(dtype, 'to_complex', _to_complex)
+setattr(dtype, 'to_real', _to_real)
 
 
 class _Switch:

@@ -165,6 +165,33 @@ def test_states_are_tensors_to_programs(torch):
     same(torch, seen_states)
 
 
+def copies(t):
+    class Older(t.optim.Adam):
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault('warmup', 5)
+    x = t.nn.Parameter(t.ones(2))
+    optimizer, found = Older([x], lr=0.1), []
+    x.grad = t.ones(2)
+    optimizer.step()
+    found.append(optimizer.state[x]['step'])
+    other = copy.deepcopy(optimizer)
+    y = other.param_groups[0]['params'][0]
+    y.grad = t.ones(2)
+    other.step()
+    found += [other.param_groups[0]['warmup'], other.state[y]['step'], optimizer.state[x]['step'], y]
+    again = t.optim.Adam([x])
+    again.state = optimizer.state
+    again.step()
+    again.state.pop(x)
+    return found, len(again.state), again.state[x], again.state.get(y, 'none'), x
+
+
+def test_copies_and_states_of_others(torch):
+    same(torch, copies)
+
+
 @pytest.mark.parametrize('name, options', OPTIMIZERS)
 def test_states_load_in_both_directions(torch, name, options):
     one, other = Twins(torch), Twins(torch)

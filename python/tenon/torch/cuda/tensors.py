@@ -1,5 +1,7 @@
 """PyTorch's old types of tensors on a device: torch.cuda.FloatTensor(2, 3)."""
-from ..legacy import DTYPES, kind
+from ..legacy import kind
 
-__all__ = [f'{name}Tensor' for name in DTYPES if not name.startswith('Complex')]
-globals().update({name: kind(name, 'cuda') for name in __all__})
+__all__ = ['BFloat16Tensor', 'BoolTensor', 'ByteTensor', 'CharTensor', 'DoubleTensor', 'FloatTensor', 'HalfTensor', 'IntTensor', 'LongTensor',
+           'ShortTensor']
+(BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
+ ShortTensor) = (kind(name, 'cuda') for name in __all__)

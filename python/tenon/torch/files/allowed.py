@@ -1,6 +1,7 @@
 """Classes and functions that the program allows files to name, torch.serialization.add_safe_globals(): their objects are written and read."""
 import contextlib
 import copyreg
+from typing import Any
 
 __all__ = ['add_safe_globals', 'clear_safe_globals', 'get_safe_globals', 'safe_globals']
 
@@ -45,11 +46,12 @@ def named(full):
     return None
 
 
-def parts_of(value):
+def parts_of(value) -> Any:
     """(class, arguments of __new__, state) of an object that may be written, or None."""
     if not any(type(value) is (entry[0] if isinstance(entry, tuple) else entry) for entry in _allowed):
         return None
-    made, arguments, state, items, pairs = (*value.__reduce_ex__(2), None, None, None)[:5]
+    reduced: Any = (*value.__reduce_ex__(2), None, None, None)[:5]
+    made, arguments, state, items, pairs = reduced
     if made is not getattr(copyreg, '__newobj__', None):
         return (made, arguments, state) if made is type(value) and items is pairs is None else None
     return (arguments[0], arguments[1:], state) if items is pairs is None else None

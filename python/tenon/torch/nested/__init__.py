@@ -1,4 +1,6 @@
 """torch.nested: batches of tensors whose sizes differ, as one object."""
+from typing import Any
+
 from ..._core import Tensor
 from ..._errors import InvalidArgumentError
 from .._common import check
@@ -30,7 +32,7 @@ def to_padded_tensor(input, padding, output_size=None, out=None):
     return input.to_padded_tensor(padding, output_size)
 
 
-def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None, max_seqlen=None):
+def nested_tensor_from_jagged(values, offsets: Any = None, lengths: Any = None, jagged_dim=None, min_seqlen=None, max_seqlen=None):
     """The parts of `values` that lie one behind the other: part i begins at offsets[i]. Without `offsets`, they have these lengths."""
     values = check(values)
     if offsets is None and lengths is None:

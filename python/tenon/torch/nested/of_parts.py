@@ -1,5 +1,6 @@
 """The type of nested tensors, and the functions of torch that accept them."""
 import functools
+from typing import Any
 
 from ..._core import Tensor, ops, promote_types
 from ..._overriding import look_for_types
@@ -222,7 +223,7 @@ def _along(function, input, *args, **kwargs):
             return function(ops['concat']([ops['reshape'](x, (-1,)) for x in input._parts], 0), **kwargs)
         raise TypeError(f'[{name}] of a nested tensor needs dim')
     at = next((i for i, x in enumerate(args) if isinstance(x, (int, tuple, list)) and not isinstance(x, bool)), None)
-    dim = kwargs.pop('dim') if 'dim' in kwargs else args[at]
+    dim: Any = kwargs.pop('dim') if 'dim' in kwargs else args[at or 0]
     ndim = input.ndim + (name == 'unsqueeze')
     inner = tuple(_inner(name, d, ndim) for d in dim) if isinstance(dim, (tuple, list)) else _inner(name, dim, ndim)
     rest = args if at is None or args[at] is not dim else (*args[:at], *args[at + 1:])
@@ -281,7 +282,7 @@ for _name in 'add sub mul pow matmul eq ne lt le gt ge'.split():
     setattr(NestedTensor, f'__{_name}__', _operator(_name))
 for _name in 'add mul matmul'.split():
     setattr(NestedTensor, f'__r{_name}__', _operator(_name, swapped=True))
-NestedTensor.__truediv__ = _operator('div')
-NestedTensor.__rsub__ = _operator('rsub')
-NestedTensor.__neg__ = lambda self: FUNCTIONS['neg'](_own('neg'), self)
-NestedTensor.__hash__ = object.__hash__
+setattr(NestedTensor, '__truediv__', _operator('div'))
+setattr(NestedTensor, '__rsub__', _operator('rsub'))
+setattr(NestedTensor, '__neg__', lambda self: FUNCTIONS['neg'](_own('neg'), self))
+setattr(NestedTensor, '__hash__', object.__hash__)

@@ -73,7 +73,12 @@ class Optimizer:
     @state.setter
     def state(self, states):
         own = type(self)._update is Optimizer._update
-        self._kept, self._shown = states if own else kept_of(states), None
+        self._kept = states if own else kept_of(states)
+        self._shown = states if isinstance(states, States) and not own else None  # of another optimizer: shared
+
+    def __setstate__(self, state):
+        """What a copy begins with; a subclass may add to it."""
+        self.__dict__.update(state)
 
     def _meet(self):
         if self._shown is not None:

@@ -9,7 +9,7 @@ from ..._core import Tensor, ops
 SCALARS = {'step': int, 'eta': float, 'mu': float, 'mu_product': float}
 
 
-class _Shown(MutableMapping, dict):
+class _Shown(MutableMapping, dict):  # pyright: ignore[reportGeneralTypeIssues]
     """A dict whose entries are those of another one, `kept`."""
 
     def __init__(self, kept):
