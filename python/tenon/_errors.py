@@ -1,6 +1,7 @@
 """Exceptions of the library. Each is a tenon.Error and also the exception that a Python program would expect."""
 
 import builtins
+import contextlib
 import errno
 import os
 
@@ -88,6 +89,15 @@ class PeerLostError(Error, ConnectionError):
 for _error in list(globals().values()):
     if isinstance(_error, type) and issubclass(_error, Error):
         _error.__module__ = 'tenon'
+
+
+@contextlib.contextmanager
+def memory_for(where):
+    """Makes an error of memory, which may be Python's own, say what it was wanted for."""
+    try:
+        yield
+    except MemoryError as error:
+        raise OutOfMemoryError(f'{where}: {str(error) or "not enough memory to hold it"}') from None
 
 
 def present(path):

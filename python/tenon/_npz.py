@@ -11,7 +11,7 @@ import zlib
 
 from . import _core
 from ._core import ops
-from ._errors import DataLossError, IoError
+from ._errors import DataLossError, IoError, memory_for
 from ._replacing import replacing
 
 _MAGIC = b'\x93NUMPY'
@@ -26,7 +26,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSErro
 def load(path):
     """Tensors by name."""
     try:
-        with open(path, 'rb') as file:
+        with open(path, 'rb') as file, memory_for(f'[load] {path}'):
             return _records(path, file)
     except OSError as error:
         raise IoError(f'[load] {path}: {error.strerror}') from None

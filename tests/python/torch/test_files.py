@@ -5,6 +5,8 @@ import os
 import pickle
 import random
 import struct
+import subprocess
+import sys
 import zipfile
 from collections import Counter, OrderedDict
 
@@ -524,3 +526,25 @@ def test_errors_name_the_file(damage, tmp_path):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(tenon.DataLossError, match=r'\[torch.load\] .*weights.pt: '):
         ours.load(path)
+
+
+def test_too_little_memory_is_no_damage(tmp_path):
+    x = ours.zeros(16 << 20)
+    ours.save({'x': x}, tmp_path / 'large.pt')
+    tenon.io.save(tmp_path / 'large.npz', {'x': x})
+    program = """
+import resource, sys
+import tenon, tenon.torch, tenon._npz
+tenon.ones(2) + 1
+used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20), -1))
+for load, path in zip((tenon.torch.load, tenon.io.load), sys.argv[1:]):
+    try:
+        load(path)
+    except tenon.OutOfMemoryError as error:
+        assert path in str(error), error
+    else:
+        raise AssertionError(path)
+"""
+    done = subprocess.run([sys.executable, '-c', program, tmp_path / 'large.pt', tmp_path / 'large.npz'], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@ import os
 
 from ... import io
 from ..._core import Tensor
+from ..._errors import memory_for
 from ..._replacing import replacing
 from .archive import Archive, write_archive
 from .errors import LoadError
@@ -56,8 +57,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
                 return load(file, map_location, encoding=encoding)
             except LoadError as error:
                 raise LoadError(str(error).replace('[torch.load] ', f'[torch.load] {os.fsdecode(f)}: ', 1)) from error.__cause__
-    archive = Archive(f)
-    return read_pickle(archive.read('data.pkl'), Storages(archive, map_location), encoding)
+    with memory_for(f'[torch.load] {getattr(f, "name", "file")}'):
+        archive = Archive(f)
+        return read_pickle(archive.read('data.pkl'), Storages(archive, map_location), encoding)
 
 
 def _is_safetensors(f):

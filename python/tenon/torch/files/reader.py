@@ -32,7 +32,7 @@ def read_pickle(data, storages, encoding='utf-8'):
     reader = _Reader(data, storages, encoding)
     try:
         return reader.run()
-    except (LookupError, TypeError, ValueError, OverflowError, MemoryError, struct.error) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, struct.error) as error:
         if isinstance(error, LoadError) or error is storages.failure:
             raise
         raise LoadError(f'[torch.load] data.pkl is malformed at byte {reader.at}: {type(error).__name__}: {error}') from error
