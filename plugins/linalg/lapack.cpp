@@ -1,10 +1,13 @@
 #include "lapack.hpp"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "tenon/plugin.hpp"
 
@@ -49,7 +52,21 @@ void* open_along_run_path() {
   return handle;
 }
 
+// OpenBLAS ends the process where it gets no memory. It maps a buffer for each thread that is inside at a time, and keeps it. A stack
+// is what a thread takes; the library itself needs no more than both.
+constexpr size_t kBuffer = size_t{32} << 20, kStack = size_t{8} << 20;
+
+void require_memory(size_t bytes) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED)
+    sdk::fail(TN_OUT_OF_MEMORY, "[linalg] LAPACK wants ", bytes >> 20,
+              " MiB, which the system refuses");
+  munmap(at, bytes);
+}
+
 Library open_library() {
+  // It starts a thread for each core at once.
+  require_memory((kBuffer + kStack) * (2 + std::thread::hardware_concurrency()));
   // Opened by name alone: the plugin's run path finds it.
   void* handle = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -96,6 +113,25 @@ template <>
 const Routines<std::complex<double>>& lapack() {
   return library().z;
 }
+
+namespace {
+std::atomic<int> g_callers{0}, g_most_callers{0};  // at a time
+}
+
+Caller::Caller() {
+  const int now = ++g_callers;
+  int most = g_most_callers.load();
+  if (now <= most) return;
+  try {
+    require_memory(2 * kBuffer);
+  } catch (...) {
+    --g_callers;
+    throw;
+  }
+  while (most < now && !g_most_callers.compare_exchange_weak(most, now)) {
+  }
+}
+Caller::~Caller() { --g_callers; }
 
 // Below this many rows, OpenBLAS's threads, which often wait for each other, gain little alone and lose much beside other programs or
 // pools: 512 rows took 2.3 to 200 ms with two threads, 3.3 with one.

@@ -77,6 +77,14 @@ struct Routines<std::complex<double>> {
 template <class T>
 const Routines<T>& lapack();
 
+// A thread inside LAPACK. Throws Error(TN_OUT_OF_MEMORY) where there is no memory for one more than ever before.
+class Caller {
+ public:
+  Caller();
+  ~Caller();
+  Caller(const Caller&) = delete;
+};
+
 // While it lives, LAPACK may use all threads for one large matrix of n rows; otherwise one, because batches are divided among the plugin's
 // threads.
 class WholeMachine {

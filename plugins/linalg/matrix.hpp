@@ -117,6 +117,7 @@ void each_matrix(int64_t count, double cost, Make&& make) {
   const double grain = 1e5 / std::max(cost, 1.0);  // a thread pays off from about 20 us of work
   host::parallel_ranges(count, grain < 1 ? 1 : static_cast<int64_t>(std::min(grain, 1e9)),
                         [&](int64_t begin, int64_t end) {
+                          const Caller inside;
                           auto worker = make();
                           for (int64_t i = begin; i < end; ++i) worker(i);
                         });

@@ -140,3 +140,26 @@ def test_a_forked_child_continues():
             'print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n')
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60, env=os.environ)
     assert done.stdout == '0\n', done.stderr
+
+
+def test_too_little_memory_for_lapack_is_an_error():
+    program = """
+import resource
+import tenon
+from tenon import linalg
+x = tenon.eye(40) + 1
+def limited(mebibytes):
+    used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (mebibytes << 20), -1))
+for mebibytes in range(4, 400, 24):  # at some of these OpenBLAS would end the process
+    limited(mebibytes)
+    try:
+        linalg.inv(x), linalg.svd(x)
+    except tenon.OutOfMemoryError as error:
+        assert 'linalg' in str(error), error
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+assert abs((linalg.inv(x) @ x - tenon.eye(40))).max().item() < 1e-4
+print('computes')
+"""
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout == 'computes\n', done.stdout + done.stderr
