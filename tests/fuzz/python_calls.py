@@ -26,7 +26,8 @@ from python_subjects import subjects
 from python_values import world
 
 # Errors that say more of the library than of the call.
-DEFECTS = (SystemError, tenon.InternalError, AssertionError, NameError, RecursionError, ZeroDivisionError, BufferError, ReferenceError)
+DEFECTS = (SystemError, tenon.InternalError, AssertionError, NameError, RecursionError, ZeroDivisionError, BufferError, ReferenceError, MemoryError)
+USUAL = (TypeError, ValueError, LookupError, AttributeError, tenon.Error)
 SMELLS = re.compile(r'internal|assert|std::|basic_string|vector::|bad_alloc|nanobind|unreachable|should not happen', re.IGNORECASE)
 
 
@@ -38,7 +39,7 @@ def use(result, depth=0):
             result.sum().backward()
     elif isinstance(result, tenon.nn.Module):
         for make in ((2, 3), (1, 3, 8, 8), (0, 3), (2, 3, 4)):
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(*USUAL):
                 result(tenon.ones(make))
         repr(result)
     elif isinstance(result, (list, tuple)) and depth < 2:
@@ -61,27 +62,27 @@ def evaluate(text):
     use(eval(code, there))
 
 
-def raised_by(error):
-    """The file that raised it, of the package or of the fuzzer's own hostile values."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return frames[-1].filename if frames else ''
+def is_the_callers(text, error):
+    """Whether an error is one of the hostile values' own, or what Python or PyTorch raises for such a call."""
+    where, said = traceback.extract_tb(error.__traceback__)[-1].filename, str(error)
+    return (where.endswith('python_values.py') or 'not today' in said or 'raised by a callback' in said
+            or isinstance(error, AssertionError) and (said.startswith('[') or re.search('testing|assert', text))
+            or isinstance(error, ReferenceError) and 'dead()' in text
+            or isinstance(error, BufferError) and 'dlpack' in text.lower()
+            or isinstance(error, RecursionError) and re.search('deep|endless', text)
+            or isinstance(error, MemoryError) and re.search(r'2 ?\*\* ?\d|Lying', text)  # a list of so many elements
+            or isinstance(error, (StopIteration, KeyError, EOFError, NotImplementedError)))
 
 
 def judge(text, error):
     """What is wrong with an error, or ''."""
-    if 'not today' in str(error) or 'raised by a callback' in str(error) or raised_by(error).endswith('python_values.py'):
+    if is_the_callers(text, error):
         return ''
-    if isinstance(error, AssertionError) and (str(error).startswith('[') or re.search(r'testing|assert', text)):  # as PyTorch has it
-        return ''
-    if isinstance(error, ReferenceError) and 'dead()' in text or isinstance(error, BufferError) and 'dlpack' in text.lower():
-        return ''
-    if isinstance(error, (TypeError, ValueError)) or isinstance(error, RecursionError) and re.search('deep|endless', text):  # Python's own of what has no end
-        return '' if str(error) else 'says nothing'
-    if isinstance(error, MemoryError) and re.search(r'2 ?\*\* ?\d|Lying', text):  # Python's own, of a list of so many elements
-        return ''
-    if isinstance(error, DEFECTS) or isinstance(error, MemoryError) and not isinstance(error, tenon.Error):
+    if isinstance(error, DEFECTS) and not isinstance(error, (TypeError, ValueError, tenon.OutOfMemoryError)):
         return 'ends in a defect'
-    return 'speaks of the inside' if SMELLS.search(str(error)) and 'tenon' in str(type(error)) else '' if str(error) or isinstance(error, (StopIteration, KeyError, EOFError)) else 'says nothing'
+    if SMELLS.search(str(error)) and not SMELLS.search(text):
+        return 'speaks of the inside'
+    return '' if str(error) else 'says nothing'
 
 
 def verdict(text):
