@@ -32,11 +32,10 @@ const Group* Partition::group(uint32_t node) const {
   return found ? &*found : nullptr;
 }
 
-std::vector<uint32_t> Partition::nodes_of(uint32_t root) const {
-  std::vector<uint32_t> nodes;
-  if (!groups_[root]) return {root};
-  for (const Member& member : groups_[root]->members) nodes.push_back(member.node);
-  return nodes;
+template <class Use>
+void Partition::each_node(uint32_t root, Use&& use) const {
+  if (!groups_[root]) return use(root);
+  for (const Member& member : groups_[root]->members) use(member.node);
 }
 
 // Whether some node outside must run after `from` and before `to`.
@@ -44,19 +43,21 @@ bool Partition::reaches_around(uint32_t from, uint32_t to) const {
   std::vector<bool> seen(root_.size());
   std::vector<uint32_t> open = {from};
   seen[from] = true;
-  while (!open.empty()) {
+  bool found = false;
+  while (!open.empty() && !found) {
     const uint32_t at = open.back();
     open.pop_back();
-    for (const uint32_t node : nodes_of(at))
+    each_node(at, [&](uint32_t node) {
       for (const uint32_t next : dependence_.after[node]) {
         const uint32_t root = root_[next];
-        if (root == to && at != from) return true;
+        found = found || (root == to && at != from);
         if (root == to || seen[root]) continue;
         seen[root] = true;
         open.push_back(root);
       }
+    });
   }
-  return false;
+  return found;
 }
 
 bool Partition::fits(const Group& group) const {
@@ -100,9 +101,8 @@ bool Partition::join(uint32_t a, uint32_t b, std::string& why) {
 
 void Partition::dissolve(uint32_t node) {
   const uint32_t root = root_[node];
-  const std::vector<uint32_t> nodes = nodes_of(root);
+  each_node(root, [&](uint32_t each) { root_[each] = each; });
   groups_[root].reset();
-  for (const uint32_t each : nodes) root_[each] = each;
 }
 
 std::vector<bool> Partition::wanted_behind(uint32_t node) const {
@@ -133,9 +133,10 @@ std::vector<uint32_t> Partition::order() const {
     const uint32_t root = ready.top();
     ready.pop();
     order.push_back(root);
-    for (const uint32_t node : nodes_of(root))
+    each_node(root, [&](uint32_t node) {
       for (const uint32_t next : dependence_.after[node])
         if (root_[next] != root && --waits[root_[next]] == 0) ready.push(root_[next]);
+    });
   }
   return order;
 }

@@ -30,7 +30,8 @@ class Partition {
  private:
   bool reaches_around(uint32_t from, uint32_t to) const;
   bool fits(const Group& group) const;
-  std::vector<uint32_t> nodes_of(uint32_t root) const;
+  template <class Use>
+  void each_node(uint32_t root, Use&& use) const;
 
   const Graph& graph_;
   tn_graph_limits limits_;

@@ -6,16 +6,21 @@
 #include "fuse/anchored.hpp"
 #include "fuse/image_rows.hpp"
 #include "fuse/packed_product.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::cpu {
 
-bool has_anchor(const tn_graph_expression& expression) {
-  return expression.nodes != nullptr &&
-         std::any_of(expression.nodes, expression.nodes + expression.nnodes,
-                     [](const tn_graph_node& node) { return node.kind == TN_GRAPH_ANCHOR; });
-}
-
 namespace {
+
+// NULL if there is none.
+const tn_graph_node* anchor_of(const tn_graph_expression& expression) {
+  if (expression.nodes == nullptr) return nullptr;
+  const auto* const end = expression.nodes + expression.nnodes;
+  const auto* const found = std::find_if(expression.nodes, end, [](const tn_graph_node& node) {
+    return node.kind == TN_GRAPH_ANCHOR;
+  });
+  return found == end ? nullptr : found;
+}
 
 void check_form(const tn_graph_expression& expression) {
   if ((expression.flags & TN_GRAPH_CONTRACT) == 0)
@@ -25,6 +30,16 @@ void check_form(const tn_graph_expression& expression) {
 }
 
 }  // namespace
+
+bool has_anchor(const tn_graph_expression& expression) { return anchor_of(expression) != nullptr; }
+
+bool knows_anchor(const tn_graph_expression& expression, const KnownKernels& kernels) {
+  const auto* const known = kernels.find(*anchor_of(expression)->kernel);
+  if (known == nullptr) return false;
+  const std::string_view op = sdk::view_of(known->kernel->op);
+  return op == TN_SCHEMA_CONV || op == TN_SCHEMA_MAX_POOL || op == TN_SCHEMA_LINEAR_INTEGER ||
+         op == TN_SCHEMA_LINEAR_W8A8 || is_of_image_rows(op);
+}
 
 double cost_of_anchored(const tn_graph_expression& expression, const KnownKernels& kernels) {
   check_form(expression);

@@ -19,6 +19,8 @@ class AnchoredKernel {
 };
 
 bool has_anchor(const tn_graph_expression& expression);
+// Whether the op of the anchor has kernels here. Each node of a graph is tried as an anchor, and what throws takes ten times as long.
+bool knows_anchor(const tn_graph_expression& expression, const KnownKernels& kernels);
 // Both throw sdk::Error: TN_UNIMPLEMENTED for what there is no kernel for. Nanoseconds, about.
 double cost_of_anchored(const tn_graph_expression& expression, const KnownKernels& kernels);
 std::unique_ptr<AnchoredKernel> compile_anchored(const tn_graph_expression& expression,

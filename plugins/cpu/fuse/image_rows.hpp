@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "fuse/anchored_kernel.hpp"
@@ -39,6 +40,8 @@ struct ImageRowsRecipe {
   int64_t out_plane() const { return out[0] * out[1]; }
   int64_t elements() const { return batch * channels * (in_plane() + out_plane()); }
 };
+// Whether these are kernels of that op.
+bool is_of_image_rows(std::string_view op);
 // None where the anchor is something else. Throws as cost_of_anchored does. Looks at sizes only, since layouts are decided afterwards.
 std::optional<ImageRowsRecipe> read_image_rows(const tn_graph_expression& expression,
                                                const KnownKernels& kernels);

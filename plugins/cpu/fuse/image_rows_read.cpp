@@ -39,7 +39,7 @@ class Reader : AnchorReader {
     for (uint32_t i = 0; i < expression_.nnodes; ++i) {
       const tn_graph_node& node = expression_.nodes[i];
       if (node.kind == TN_GRAPH_ANCHOR) {
-        if (!is_known(schema(node))) return std::nullopt;
+        if (!is_of_image_rows(schema(node))) return std::nullopt;
         anchor(node);
         before_ = i;
       } else if (node.kind == TN_GRAPH_OP) {
@@ -52,11 +52,6 @@ class Reader : AnchorReader {
   }
 
  private:
-  static bool is_known(std::string_view op) {
-    return op == TN_SCHEMA_BATCH_NORM || op == TN_SCHEMA_GROUP_NORM || op == TN_SCHEMA_AVG_POOL ||
-           op == TN_SCHEMA_ADAPTIVE_AVG_POOL || op == TN_SCHEMA_INTERPOLATE;
-  }
-
   void anchor(const tn_graph_node& node) {
     const auto found = operand(node, 0);
     const tn_view& y = *expression_.views[0];
@@ -149,6 +144,11 @@ class Reader : AnchorReader {
 };
 
 }  // namespace
+
+bool is_of_image_rows(std::string_view op) {
+  return op == TN_SCHEMA_BATCH_NORM || op == TN_SCHEMA_GROUP_NORM || op == TN_SCHEMA_AVG_POOL ||
+         op == TN_SCHEMA_ADAPTIVE_AVG_POOL || op == TN_SCHEMA_INTERPOLATE;
+}
 
 std::optional<ImageRowsRecipe> read_image_rows(const tn_graph_expression& expression,
                                                const KnownKernels& kernels) {

@@ -33,9 +33,15 @@ tn_status* compile_kernel(void*, uint32_t, const tn_graph_expression* expression
 }
 
 tn_status* cost(void*, uint32_t, const tn_graph_expression* expression, double* out) {
-  return sdk::guard([&] {
-    *out = has_anchor(*expression) ? cost_of_anchored(*expression, *g_kernels)
-                                   : compile(*expression, *g_kernels)->nanoseconds;
+  return sdk::guard([&]() -> tn_status* {
+    if (!has_anchor(*expression))
+      *out = compile(*expression, *g_kernels)->nanoseconds;
+    else if (knows_anchor(*expression, *g_kernels))
+      *out = cost_of_anchored(*expression, *g_kernels);
+    else
+      return sdk::host()->make_status(TN_UNIMPLEMENTED,
+                                      sdk::str_of("there is no kernel for it with others"));
+    return nullptr;
   });
 }
 
