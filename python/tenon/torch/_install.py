@@ -82,5 +82,5 @@ def install():
         sys.meta_path.insert(0, _Finder)  # pyright: ignore[reportArgumentType]
     if _FOLDER not in sys.path:
         sys.path.insert(1, _FOLDER)  # after the program's own; started processes get the path
-    sys.modules['torch'] = ours.torch = ours  # PyTorch, too, has the attribute torch
+    sys.modules['torch'] = vars(ours)['torch'] = ours  # PyTorch, too, has the attribute torch
     ours.__name__ = 'torch'

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlparse
 from ._common import absent
 
 try:
-    from tqdm import tqdm
+    from tqdm import tqdm  # pyright: ignore[reportAssignmentType]
 except ImportError:
     import contextlib
 

@@ -1,5 +1,5 @@
 """Graphs of torch.cuda: captured work, as by tenon.capture."""
-import tenon
+from ..._capture import capture, graphed
 
 __all__ = ['CUDAGraph', 'graph', 'is_current_stream_capturing', 'make_graphed_callables']
 
@@ -32,7 +32,7 @@ class graph:
     """A scope that captures work on the first device instead of running it."""
 
     def __init__(self, cuda_graph, pool=None, stream=None, capture_error_mode='global'):
-        self._into, self._scope = cuda_graph, tenon.capture(getattr(stream, 'device', 'cuda:0'))
+        self._into, self._scope = cuda_graph, capture(getattr(stream, 'device', 'cuda:0'))
 
     def __enter__(self):
         self._scope.__enter__()
@@ -46,8 +46,8 @@ class graph:
 def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None):
     """tenon.graphed() of a function, or of each in a tuple, with its sample arguments."""
     if isinstance(callables, tuple):
-        return tuple(tenon.graphed(each, *args, warmup=num_warmup_iters) for each, args in zip(callables, sample_args))
-    return tenon.graphed(callables, *sample_args, warmup=num_warmup_iters)
+        return tuple(graphed(each, *args, warmup=num_warmup_iters) for each, args in zip(callables, sample_args))
+    return graphed(callables, *sample_args, warmup=num_warmup_iters)
 
 
 def is_current_stream_capturing():

@@ -1,7 +1,7 @@
 """Scopes and facts of the devices of torch.cuda."""
 import tenon.torch.cuda as cuda
 
-__all__ = ['device', 'device_of', 'get_arch_list', 'get_sync_debug_mode', 'init', 'ipc_collect', 'is_current_stream_capturing', 'set_sync_debug_mode']
+__all__ = ['device', 'device_of', 'get_arch_list', 'get_sync_debug_mode', 'init', 'ipc_collect', 'set_sync_debug_mode']
 
 
 class device:
@@ -40,12 +40,6 @@ def get_arch_list():
     if cuda.is_available():
         raise RuntimeError('[get_arch_list] plugins do not report it: see `tenon devices`')
     return []
-
-
-def is_current_stream_capturing():
-    """Whether this thread captures a graph: see tenon.capture."""
-    from ..._capture import captured
-    return captured() is not None
 
 
 _sync_debug_mode = 0
