@@ -425,7 +425,7 @@ tn_status* tn_program_load(tn_str path, tn_device* device, tn_program** out) {
     const std::string file = text_of(path);
     graph::Graph graph = graph::load(file);
     try {
-      *out = new tn_program{{std::move(graph), device_of(device)}};
+      *out = new tn_program{{graph, device_of(device)}};
     } catch (const Error& error) {  // of an op, whose tensors do not fit
       throw Error(error.code(), "[graph.load] " + file + ": " + error.what());
     }
