@@ -60,6 +60,8 @@ constexpr const char* kNames[kOperators] = {"add",
                                             "logical_not",
                                             "cast"};
 const tn_op* ops[kOperators];
+// What operators between tensors of different dtypes call, in place and not; NULL: the standard's promotion.
+PyObject* mixed[2][kOperators];
 
 struct Operand {
   tn_value value;
@@ -185,6 +187,15 @@ PyObject* raise(tn_status* status, const tn_value& value) {
 }
 
 template <Operator op>
+PyObject* mixed_of(const Operand& x, const Operand& y, bool in_place) {
+  if (mixed[in_place][op] == nullptr) [[likely]]
+    return nullptr;
+  const bool differ = x.value.tag == TN_VALUE_TENSOR && y.value.tag == TN_VALUE_TENSOR &&
+                      tn_tensor_dtype(x.value.as.tensor) != tn_tensor_dtype(y.value.as.tensor);
+  return differ ? mixed[in_place][op] : nullptr;
+}
+
+template <Operator op>
 PyObject* binary(PyObject* a, PyObject* b) {
   if (may_override()) [[unlikely]] {
     const Overridden by =
@@ -198,6 +209,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
   const int right = left > 0 ? y.read(b, elements) : 0;
   if (right < 0) return nullptr;
   if (right == 0) return not_an_operand(op, a, b);
+  if (PyObject* by = mixed_of<op>(x, y, false)) return PyObject_CallFunctionObjArgs(by, a, b, NULL);
   if (!check_divisor<op>(x, y)) return nullptr;
   const tn_value args[2] = {x.value, y.value};
   tn_tensor* out;
@@ -215,6 +227,7 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   const int right = y.read(b, elements);
   if (right < 0) return nullptr;
   if (right == 0) return not_an_operand(op, a, b);
+  if (PyObject* by = mixed_of<op>(x, y, true)) return PyObject_CallFunctionObjArgs(by, a, b, NULL);
   if (!check_divisor<op>(x, y)) return nullptr;
   const tn_value args[2] = {x.value, y.value};
   tn_tensor* const outs[] = {x.value.as.tensor};
@@ -245,6 +258,20 @@ bool no_modulus(PyObject* modulus) {
 }
 
 }  // namespace
+
+// _set_mixed(functions, in_place): two dicts by the names of ops; an operator that they lack keeps the standard's promotion.
+PyObject* tensor_set_mixed(PyObject*, PyObject* args) {
+  PyObject* given[2];
+  if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &given[0], &PyDict_Type, &given[1]))
+    return nullptr;
+  for (const int in_place : {0, 1})
+    for (size_t i = 0; i < kNeg; ++i) {
+      PyObject* const before = mixed[in_place][i];
+      mixed[in_place][i] = Py_XNewRef(PyDict_GetItemString(given[in_place], kNames[i]));
+      Py_XDECREF(before);
+    }
+  Py_RETURN_NONE;
+}
 
 PyObject* tensor_has_zero(PyObject*, PyObject* x) {
   return PyBool_FromLong(is_tensor(x) && has_zero(handle_of(x)));

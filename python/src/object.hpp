@@ -18,6 +18,7 @@ struct TensorObject {
   PyObject_HEAD tn_tensor* tensor;
   PyObject* weakrefs;
   void* callbacks;  // see callback.hpp; NULL for nearly all
+  PyObject* dict;   // attributes that a program has set; NULL for nearly all
 };
 
 extern PyTypeObject* tensor_type;  // set once, at import

@@ -65,6 +65,8 @@ void tensor_dealloc(PyObject* self) {
   object->callbacks = nullptr;
   tn_tensor* tensor = object->tensor;
   object->tensor = nullptr;
+  PyObject* dict = object->dict;
+  object->dict = nullptr;
   if (type == tensor_type) {
     // Finalizers run once in the life of an object: one that had its turn is not used again.
     if (free_count < kFree && !PyObject_GC_IsFinalized(self))
@@ -76,15 +78,30 @@ void tensor_dealloc(PyObject* self) {
   }
   Py_DECREF(type);
   if (callbacks != nullptr) leave_callbacks(callbacks);
+  Py_XDECREF(dict);
   // Last: freeing the graph may run hooks' destructors, which may run anything.
   tn_tensor_release(tensor);
 }
 
 int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<TensorObject*>(self)->dict);
   if (const auto* list = static_cast<Callbacks*>(reinterpret_cast<TensorObject*>(self)->callbacks))
     for (Callback* callback : *list) Py_VISIT(callback->callable);
   return 0;
+}
+
+int tensor_clear(PyObject* self) {
+  Py_CLEAR(reinterpret_cast<TensorObject*>(self)->dict);
+  return 0;
+}
+
+// What has attributes of a program's own may be part of a circle.
+int tensor_setattr(PyObject* self, PyObject* name, PyObject* value) {
+  const int failed = PyObject_GenericSetAttr(self, name, value);
+  if (reinterpret_cast<TensorObject*>(self)->dict != nullptr && !PyObject_GC_IsTracked(self))
+    PyObject_GC_Track(self);
+  return failed;
 }
 
 // Called for all of a circle before any of it is taken apart. Lets the tensor go: without a graph that needs it, its callbacks
@@ -288,6 +305,8 @@ PyObject* same_elements(PyObject* self, PyObject* other) {
 }
 
 PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict,
+     "Attributes that a program has set; they belong to this Python object.", nullptr},
     {"shape", get_shape, nullptr, "Sizes of the dimensions.", nullptr},
     {"strides", get_strides, nullptr, "Strides in elements.", nullptr},
     {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
@@ -341,6 +360,7 @@ PyMethodDef methods[] = {
 
 PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
 #define SLOT(slot, function) \
@@ -353,7 +373,9 @@ PyType_Slot slots[] = {
     SLOT(tp_repr, tensor_repr),
     SLOT(tp_str, tensor_str),
     SLOT(tp_richcompare, tensor_compare),
+    SLOT(tp_setattro, tensor_setattr),
     SLOT(tp_traverse, tensor_traverse),
+    SLOT(tp_clear, tensor_clear),
     SLOT(tp_finalize, tensor_finalize),
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},
@@ -423,6 +445,7 @@ PyObject* wrap(tn_tensor* tensor) {
   reinterpret_cast<TensorObject*>(self)->tensor = tensor;
   reinterpret_cast<TensorObject*>(self)->weakrefs = nullptr;
   reinterpret_cast<TensorObject*>(self)->callbacks = nullptr;
+  reinterpret_cast<TensorObject*>(self)->dict = nullptr;
   if (anomaly_scopes > 0) [[unlikely]]
     note_line(self);
   return self;

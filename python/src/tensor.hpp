@@ -44,6 +44,7 @@ PyObject* tensor_ilshift(PyObject*, PyObject*);
 PyObject* tensor_irshift(PyObject*, PyObject*);
 // Whether a tensor on the host has an element that is 0; False for others.
 PyObject* tensor_has_zero(PyObject*, PyObject* x);
+PyObject* tensor_set_mixed(PyObject*, PyObject* args);
 PyObject* tensor_compare(PyObject*, PyObject*, int);
 
 // index.cpp

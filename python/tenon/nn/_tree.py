@@ -100,6 +100,7 @@ class Tree:
     _parameters = property(lambda self: _Names(self, 'parameters'))
     _buffers = property(lambda self: _Names(self, 'buffers'))
     _modules = property(lambda self: _Names(self, 'modules'))
+    _non_persistent_buffers_set = property(lambda self: set(self._unsaved_names))
 
     # Adding ------------------------------------------------------------------------------------------------------------------
 

@@ -56,6 +56,13 @@ class Module(Saving):
     """
 
     training = True
+    call_super_init = False  # whether __init__() calls that of the class after Module, with its arguments
+
+    def __init__(self, *args, **kwargs):
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+        elif args or kwargs:
+            raise TypeError(f'[{type(self).__name__}] Module.__init__() takes no arguments, but got {[*args, *kwargs]}')
 
     def forward(self, *args, **kwargs):
         """What the module computes; every subclass writes its own."""

@@ -83,10 +83,12 @@ _LAZY = {name: module for module, names in {
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
     'files.records': 'PyTorchFileReader',
+    '_inner': 'TensorType chalf complex32 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu',
     'cuda.streams': 'Event Stream',
     'storage': '''TypedStorage UntypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage
         ByteStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage''',
-    'jit': 'fork wait',
+    'futures': 'Future',
+    'jit': 'fork wait ScriptFunction ScriptModule',
     'sizes': 'SymBool SymFloat SymInt',
     'cells': 'gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell',
     'fake_quantize': 'fake_quantize_per_channel_affine fake_quantize_per_tensor_affine',
@@ -114,7 +116,7 @@ _LAZY = {name: module for module, names in {
         grid_sampler_3d max_pool1d_with_indices norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
         split_copy sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack view_as_complex_copy
         view_as_real_copy''',
-    '_checks': '_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type _check_value _check_with',
+    '_checks': '_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type _check_value _check_with',
     'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout feature_alpha_dropout dropout pixel_shuffle pixel_unshuffle
         channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
         margin_ranking_loss triplet_margin_loss conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d

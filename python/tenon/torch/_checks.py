@@ -7,6 +7,12 @@ def _assert(condition, message):
     assert condition, message
 
 
+def _assert_async(condition, message=None):
+    """Raises RuntimeError unless the condition holds; nothing is put off."""
+    if not condition:
+        raise RuntimeError(message or 'Expected Tensor with single nonzero value, but got zero')
+
+
 def _check_with(error_type, cond, message=None):
     """Raises error_type unless cond, a bool, is True; message: text, or a function that returns it."""
     if not isinstance(cond, bool):

@@ -37,6 +37,8 @@ class _Dynamo:
     """torch._dynamo: functions run as written."""
 
     config = _Settings()
+    eval_frame: Any = None  # and utils: the names below are found there, too
+    utils: Any = None
     reset, disable, allow_in_graph = staticmethod(compiler.reset), staticmethod(compiler.disable), staticmethod(compiler.allow_in_graph)
     OptimizedModule, TransformGetItemToIndex = compiler.OptimizedModule, staticmethod(_scope)
     assume_constant_result = staticmethod(compiler.assume_constant_result)
@@ -57,6 +59,9 @@ class _Dynamo:
     def optimize(backend='inductor', **kwargs):
         """A decorator that returns the function."""
         return compiler.allow_in_graph
+
+
+_Dynamo.eval_frame = _Dynamo.utils = _Dynamo
 
 
 class _Inductor:

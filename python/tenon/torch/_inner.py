@@ -2,7 +2,10 @@
 import contextlib
 import typing
 
+from .. import _core
 from .._core import Tensor
+from .._levels import levels
+from . import modes, printing
 from ._common import absent
 from .overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from .random import Generator, default_generator
@@ -31,14 +34,38 @@ class _Names:
         return name
 
 
+class _Parsing:
+    """torch._C._nn: how Module.to() reads its arguments."""
+
+    @staticmethod
+    def _parse_to(*args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None):
+        """(device, dtype, non_blocking, memory_format) of to(device), to(dtype), to(tensor) or to(device, dtype)."""
+        for each in args:
+            if isinstance(each, Tensor):
+                device, dtype = each.device, each.dtype
+            elif isinstance(each, _core.dtype):
+                dtype = each
+            elif isinstance(each, bool):
+                non_blocking = each
+            elif each is not None:
+                device = each
+        return None if device is None else modes.device(device), dtype, non_blocking, memory_format
+
+
 class _C:
     """torch._C: what packages ask for is offered under torch."""
 
     Generator, default_generator, _TensorMeta = Generator, default_generator, type(Tensor)
     DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard = _Names(), _Keys, contextlib.nullcontext
+    _nn = _Parsing()
     DisableTorchFunction, DisableTorchFunctionSubclass = DisableTorchFunction, DisableTorchFunctionSubclass
     _log_api_usage_once = _get_tracing_state = staticmethod(_nothing)
     _instead = staticmethod(absent('tenon.torch._C', {}))
+
+    @staticmethod
+    def _are_functorch_transforms_active():
+        """Whether vmap or forward mode runs in this thread."""
+        return bool(levels())
 
     @staticmethod
     def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
@@ -92,6 +119,46 @@ class _Prims:
     alert_not_deterministic = staticmethod(_nothing)
 
 
+class _NoDtype:
+    """A dtype of PyTorch that no tensor has here, for programs that compare with it."""
+
+    is_floating_point, is_complex, is_signed = True, False, True
+
+    def __init__(self, name, is_complex=False):
+        self._name, self.is_complex, self.is_floating_point = name, is_complex, not is_complex
+
+    def __repr__(self):
+        return f'torch.{self._name}'
+
+
+complex32 = chalf = _NoDtype('complex32', is_complex=True)
+float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = map(_NoDtype, ('float8_e4m3fnuz', 'float8_e5m2fnuz', 'float8_e8m0fnu'))
+
+
+class TensorType:
+    """The type of tensors in PyTorch's compiler of scripts, for annotations."""
+
+
+class _Options:
+    """torch._tensor_str.PRINT_OPTS: what torch.set_printoptions() has set."""
+
+    def __getattr__(self, name):
+        found = printing.get_printoptions()
+        if name not in found:
+            raise AttributeError(name)
+        return found[name]
+
+
+def _add_suffixes(tensor_str, suffixes, indent, force_newline):
+    return printing.joined(tensor_str, suffixes, indent, force_newline)
+
+
+class _Printed:
+    """torch._tensor_str: the parts of a tensor's text."""
+
+    PRINT_OPTS, _tensor_str, _add_suffixes = _Options(), staticmethod(printing.elements_text), staticmethod(_add_suffixes)
+
+
 class _Scripts:
     """torch._jit_internal, torch.jit.annotations and torch.onnx.symbolic_helper: marks for PyTorch's compiler of scripts and its exporter, without effect."""
 
@@ -109,5 +176,5 @@ class _Scripts:
 
 
 PLACES = {'_C': _C(), **dict.fromkeys(('_subclasses', '_subclasses.fake_tensor'), _Subclasses()),
-          **dict.fromkeys(('fx.experimental', 'fx.experimental.symbolic_shapes', 'fx.experimental.proxy_tensor'), _Sizes()), '_prims_common': _Prims(),
+          **dict.fromkeys(('fx.experimental', 'fx.experimental.symbolic_shapes', 'fx.experimental.proxy_tensor'), _Sizes()), '_prims_common': _Prims(), '_tensor_str': _Printed(),
           **dict.fromkeys(('_jit_internal', 'jit.annotations', 'onnx.symbolic_helper', 'onnx.symbolic_opset9', 'onnx.symbolic_opset11'), _Scripts())}

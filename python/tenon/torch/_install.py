@@ -15,6 +15,7 @@ import importlib.util
 import os
 import sys
 
+from .. import _core
 from .version import __version__
 
 __all__ = ['install']
@@ -69,8 +70,23 @@ class _Finder:
         return [_Distribution()] if context.name in ('torch', None) else []
 
 
+_OPERATORS = {'div': 'true_divide', 'equal': 'eq', 'not_equal': 'ne', 'less': 'lt', 'less_equal': 'le', 'greater': 'gt', 'greater_equal': 'ge',
+              **{name: name for name in '''add sub mul floor_divide remainder pow matmul bitwise_and bitwise_or bitwise_xor bitwise_left_shift
+              bitwise_right_shift'''.split()}}
+
+
+def _promote():
+    """Operators between tensors of different dtypes give what PyTorch's give: a tensor without dimensions raises no width."""
+    from . import arithmetic, matrix
+    functions = {**vars(matrix), **vars(arithmetic)}
+    _core._set_mixed({op: functions[name] for op, name in _OPERATORS.items()},
+                     {op: getattr(_core.Tensor, name + '_') for op, name in _OPERATORS.items() if hasattr(_core.Tensor, name + '_')})
+
+
 def install():
     """From now on `import torch` and `import torch.x` find tenon.torch and tenon.torch.x, here and in processes that multiprocessing starts.
+
+    Operators between tensors of different dtypes promote as PyTorch's from then on, for all of the process.
 
     Raises RuntimeError where PyTorch is imported already: its tensors are not those of Tenon. More calls change nothing.
     """
@@ -82,5 +98,6 @@ def install():
         sys.meta_path.insert(0, _Finder)  # pyright: ignore[reportArgumentType]
     if _FOLDER not in sys.path:
         sys.path.insert(1, _FOLDER)  # after the program's own; started processes get the path
+    _promote()
     sys.modules['torch'] = vars(ours)['torch'] = ours  # PyTorch, too, has the attribute torch
     ours.__name__ = 'torch'

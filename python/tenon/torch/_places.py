@@ -15,7 +15,7 @@ PLACES = {
     **{f'distributions.{name}': 'distributions' for name in _DISTRIBUTIONS.split()}, **{f'optim.{name}': 'optim' for name in _OPTIMIZERS.split()},
     **{f'nn.modules.{name}': 'nn' for name in _LAYERS.split()}, 'nn.modules.transformer': 'nn.transformer',
     **{f'backends.{name}': f'backends.{name}' for name in ('cuda', 'cudnn', 'mkldnn', 'mps')},
-    'nn.parallel.data_parallel': 'nn.parallel', 'nn.parallel.distributed': 'nn.parallel', 'signal.windows': 'windows', 'functional': '', '_tensor': '',
+    'nn.parallel.data_parallel': 'nn.parallel', 'nn.parallel.distributed': 'nn.parallel', 'nn.parallel.scatter_gather': 'nn.scatter_gather', 'signal.windows': 'windows', 'functional': '', '_tensor': '',
     'nn.utils.clip_grad': 'nn.utils.clip', 'nn.utils.init': 'nn.utils.making',
     'nn.utils.memory_format': 'nn.utils.making', 'nn.utils.weight_norm': 'nn.utils.norms', 'nn.utils.spectral_norm': 'nn.utils.norms',
     **{f'backends.{name}': f'backends.{name}' for name in ('mkl', 'openmp', 'opt_einsum', 'quantized')},
@@ -26,7 +26,7 @@ PLACES = {
     **dict.fromkeys('''_dynamo _dynamo.config _dynamo.eval_frame _dynamo.utils _dynamo._trace_wrapped_higher_order_op _inductor _inductor.config
         _functorch _functorch.config _logging'''.split(), '_compilers'),
     **dict.fromkeys('''_C _subclasses _subclasses.fake_tensor fx.experimental fx.experimental.symbolic_shapes fx.experimental.proxy_tensor
-        _prims_common _jit_internal jit.annotations onnx.symbolic_helper onnx.symbolic_opset9 onnx.symbolic_opset11'''.split(), '_inner'),
+        _prims_common _tensor_str _jit_internal jit.annotations onnx.symbolic_helper onnx.symbolic_opset9 onnx.symbolic_opset11'''.split(), '_inner'),
     'utils.data._utils': 'utils.data', 'utils.data._utils.collate': 'utils.data.collate',
     'quantization': 'ao.quantization', 'autograd.anomaly_mode': 'autograd.anomaly', 'fx._symbolic_trace': 'fx.tracer', '_custom_ops': 'library',
     **dict.fromkeys(('_higher_order_ops', '_higher_order_ops.associative_scan'), 'scans'),
@@ -38,7 +38,7 @@ INSTEAD = {
     'utils.cpp_extension': 'write a plugin: docs/sdk/',
     **dict.fromkeys(('ao.ns', 'ao.pruning', 'ao.sparsity', 'nn.quantized'), 'see torch.ao.quantization.quantize_dynamic'),
     'utils.data.datapipes': 'write an IterableDataset, or a generator',
-    **dict.fromkeys(('distributed.fsdp', 'distributed.rpc', 'distributed.tensor', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
+    **dict.fromkeys(('distributed.fsdp', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
                      'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
     'utils.mobile_optimizer': 'write a model with torch.onnx.export',
 }

@@ -1,5 +1,6 @@
 """torch.futures: values that are set later, here by whoever calls set_result()."""
 import threading
+import types
 from typing import Any
 
 __all__ = ['Future', 'collect_all', 'wait_all']
@@ -7,6 +8,8 @@ __all__ = ['Future', 'collect_all', 'wait_all']
 
 class Future:
     """A value that may be set once, from any thread."""
+
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __init__(self, *, devices=None):
         self._ready, self._lock, self._callbacks = threading.Event(), threading.Lock(), []

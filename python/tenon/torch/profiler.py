@@ -12,7 +12,7 @@ import time
 from .._errors import InvalidArgumentError
 from .._profiler import profiler as _profiler
 
-__all__ = ['FunctionEvent', 'ProfilerAction', 'ProfilerActivity', 'profile', 'record_function', 'schedule', 'supported_activities',
+__all__ = ['EventList', 'FunctionEvent', 'ProfilerAction', 'ProfilerActivity', 'kineto_available', 'profile', 'record_function', 'schedule', 'supported_activities',
            'tensorboard_trace_handler']
 
 __path__ = []  # `import torch.profiler.profiler`: _places.py
@@ -26,6 +26,11 @@ class ProfilerActivity(enum.Enum):
 class ProfilerAction(enum.Enum):
     """What happens in a step: nothing, warm-up, recording, or recording followed by on_trace_ready."""
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
+
+
+def kineto_available():
+    """True: profiles are recorded."""
+    return True
 
 
 def supported_activities():
@@ -125,7 +130,7 @@ def _text(microseconds):
     return f'{microseconds:.3f}us'
 
 
-class _Averages(list):
+class EventList(list):
     """The events of a profile by key."""
 
     def total_average(self):
@@ -255,14 +260,14 @@ class profile:
 
     def events(self):
         """All calls and scopes in the order of their starts."""
-        return _Averages(FunctionEvent(key)._add(total, own, device) for key, total, own, device, _, _ in self._calls())
+        return EventList(FunctionEvent(key)._add(total, own, device) for key, total, own, device, _, _ in self._calls())
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
         """Calls and scopes by name."""
         found = {}
         for key, total, own, device, _, _ in self._calls():
             found.setdefault(key, FunctionEvent(key))._add(total, own, device)
-        return _Averages(found.values())
+        return EventList(found.values())
 
     def export_chrome_trace(self, path):
         """Writes a file for chrome://tracing or Perfetto, compressed if its name ends in .gz."""

@@ -1,11 +1,12 @@
 """The memory behind a tensor as an object: bytes, or elements of the tensor's dtype. It reaches to the last element that the tensor shows."""
+import os
 from typing import Any
 
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
 from .bits import shown
-from .create import tensor
+from .create import from_file, tensor
 from .legacy import DTYPES
 
 __all__ = ['TypedStorage', 'UntypedStorage']
@@ -21,6 +22,12 @@ class _Storage:
     device = property(lambda self: self._elements.device, doc='Where the memory is.')
     is_cuda = property(lambda self: self._elements.is_cuda, doc='Whether the memory is of the plugin cuda.')
     filename = property(lambda self: None, doc='None: the memory is of no file.')
+
+    def __dlpack__(self, **options):
+        return self._elements.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._elements.__dlpack_device__()
 
     def data_ptr(self):
         """The address of the first byte; 0 without elements."""
@@ -94,8 +101,17 @@ class _Storage:
 class UntypedStorage(_Storage):
     """The bytes: UntypedStorage(size) of new memory, Tensor.untyped_storage() of a tensor's."""
 
-    def __init__(self, size=0, *, device=None):
+    def __init__(self, size: Any = 0, *, device=None):
         super().__init__(size if hasattr(size, 'dtype') else ops['full']((size,), 0, _core.uint8, _core.device(device or 'cpu')))
+
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The first nbytes of a file, or all of it, mapped into memory; with shared=True writes reach the file."""
+        return cls(from_file(filename, shared, nbytes or os.path.getsize(filename), dtype=_core.uint8))
+
+    def untyped(self):
+        """The storage itself."""
+        return self
 
 
 class TypedStorage(_Storage):

@@ -15,7 +15,9 @@ IMPORTS = '''hub._get_torch_home hub.HASH_REGEX hub.tqdm utils.model_zoo.tqdm ut
     distributed.device_mesh.DeviceMesh _C._TensorMeta _C.DispatchKeySet _C._disabled_torch_function_impl _dynamo.utils.is_compile_supported
     _dynamo.eval_frame.OptimizedModule _dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex _subclasses.fake_tensor.FakeTensor
     fx.experimental.symbolic_shapes.guard_or_false fx.experimental.proxy_tensor.get_proxy_mode fx.graph_module._copy_attr fx.node.Target
-    _prims_common.is_contiguous_or_false _jit_internal._copy_to_script_wrapper onnx.symbolic_helper.parse_args
+    _prims_common.is_contiguous_or_false _tensor_str.PRINT_OPTS Future complex32 float8_e8m0fnu _assert_async _C._nn _C._are_functorch_transforms_active
+    _dynamo.eval_frame distributed.tensor.DTensor distributed.rpc utils.flop_counter.FlopCounterMode profiler.kineto_available
+    autograd.profiler.EventList autograd.profiler.emit_nvtx nn.modules.module._EXTRA_STATE_KEY_SUFFIX nn.parallel.scatter_gather.gather ScriptModule TensorType _jit_internal._copy_to_script_wrapper onnx.symbolic_helper.parse_args
     nn.attention.flex_attention._DEFAULT_SPARSE_BLOCK_SIZE cuda.CUDAGraph cuda.graph cuda.make_graphed_callables ao.quantization.QuantStub
     __config__.show Stream Event _custom_ops.custom_op _higher_order_ops.associative_scan.associative_scan'''.split()
 
@@ -74,6 +76,55 @@ def test_stubs_of_quantization_give_their_input(torch):
         x = t.arange(3.)
         return t.ao.quantization.QuantStub()(x), t.ao.quantization.DeQuantStub()(x)
     same(torch, run)
+
+
+def test_arguments_of_to(torch):
+    def run(t):
+        parse, x = importlib.import_module(t.__name__ + '._C')._nn._parse_to, t.ones(1, dtype=t.float64)
+        return [tuple(map(str, parse(*args, **named)[:3])) for args, named in (
+            (('cpu',), {}), ((t.float16,), {}), ((x,), {}), (('cpu', t.float32, True), {}), ((), {'dtype': t.int8, 'device': 'cpu'}))]
+    assert run(ours) == run(torch)
+
+
+def test_storages_of_files(torch, tmp_path):
+    (tmp_path / 'bytes').write_bytes(bytes(range(16)))
+
+    def run(t):
+        storage = t.UntypedStorage.from_file(str(tmp_path / 'bytes'), shared=False, nbytes=16)
+        return t.asarray(storage[4:12], dtype=t.uint8).view(t.int32), storage.untyped().nbytes()
+    same(torch, run)
+
+
+def test_dtypes_that_no_tensor_has():
+    assert ours.complex32 is ours.chalf and ours.float32 != ours.complex32 and repr(ours.float8_e8m0fnu) == 'torch.float8_e8m0fnu'
+    with pytest.raises(TypeError):
+        ours.ones(2, dtype=ours.complex32)
+    with pytest.raises(RuntimeError, match='several processes'):
+        importlib.import_module('tenon.torch.distributed.tensor').distribute_tensor(ours.ones(2))
+
+
+def test_parts_for_devices():
+    """Two parts on the CPU: the devices of a test need not be several."""
+    inner = importlib.import_module('tenon.torch.nn.parallel.scatter_gather')
+    inputs = {'x': ours.arange(6.).reshape(3, 2).requires_grad_(), 'more': (ours.ones(3), 'text')}
+    parts = inner.scatter(inputs, ['cpu', 'cpu'])
+    assert [part['x'].shape[0] for part in parts] == [2, 1] and [part['more'][1] for part in parts] == ['text', 'text']
+    whole = inner.gather(parts, 'cpu')
+    assert ours.equal(whole['x'], inputs['x']) and whole['more'][1] == 'text'
+    whole['x'].sum().backward()
+    assert ours.equal(inputs['x'].grad, ours.ones(3, 2))
+    assert inner.gather([ours.tensor(1.), ours.tensor(2.)], 'cpu').tolist() == [1, 2]
+    assert inner.scatter_kwargs((ours.ones(2),), {}, ['cpu', 'cpu'])[1] == ({}, {}) and inner.scatter((), ['cpu']) == [()]
+    with pytest.raises(ValueError, match='structures'):
+        inner.gather([[ours.ones(1)], (ours.ones(1),)], 'cpu')
+
+
+def test_parts_of_printed_tensors(torch):
+    def run(t):
+        inner = importlib.import_module(f'{t.__name__}._tensor_str')
+        text = inner._tensor_str(t.arange(4.) / 3, 3)
+        return text, inner._add_suffixes('x(' + text, ['size=4', 'more=2'], 2, force_newline=False), inner.PRINT_OPTS.edgeitems, str(t.futures.Future[int])[-11:]
+    assert run(ours) == run(torch)
 
 
 def test_safe_globals_are_told(torch):

@@ -52,6 +52,34 @@ def test_programs_run_as_they_are(folder):
     assert run('-m', 'tenon.torch', str(folder / 'train.py'), '--epochs', '3') == (0, PRINTED, '')
 
 
+OPERATORS = '''
+import torch
+x, zero_dim, half = torch.ones(3), torch.tensor(2., dtype=torch.float64), torch.ones(3, dtype=torch.bfloat16)
+count = torch.arange(3)
+results = [x * zero_dim, zero_dim - x, x / zero_dim, zero_dim ** x, x // zero_dim, x % zero_dim, half + torch.tensor(1.), x + count, count * zero_dim,
+           x == zero_dim, x < count, count & torch.tensor(1, dtype=torch.int8), torch.tensor(True) + x, x.to(torch.complex64) * zero_dim]
+x += zero_dim
+half *= x
+half **= torch.tensor(2.)
+count //= torch.tensor(2, dtype=torch.int8)
+print([(str(y.dtype), y.tolist()) for y in [*results, x, half, count]])
+for wrong in ("count += x", "x @ x.double()"):
+    try:
+        exec(wrong)
+    except RuntimeError:
+        print("refused")
+'''
+
+
+def test_operators_promote_as_pytorch(torch, tmp_path):
+    (tmp_path / 'operators.py').write_text(OPERATORS)
+    wanted = subprocess.run([sys.executable, tmp_path / 'operators.py'], capture_output=True, text=True, check=True).stdout
+    assert run('-m', 'tenon.torch', str(tmp_path / 'operators.py')) == (0, wanted, '')
+    # Elsewhere the standard's promotion stays.
+    import tenon
+    assert (tenon.ones(3) * tenon.asarray(2.0, dtype=tenon.float64)).dtype == tenon.float64
+
+
 def test_modules_run_as_they_are(folder):
     assert run('-m', 'tenon.torch', '-m', 'train', '--epochs', '3', cwd=folder) == (0, PRINTED, '')
 

@@ -284,3 +284,30 @@ def test_containers_with_absent_parts(torch):
     for t in (torch, tenon.torch):
         with pytest.raises(TypeError):
             t.nn.ModuleList([3])
+
+
+def test_what_the_constructor_of_a_module_calls(torch):
+    """Not the class after Module, unless call_super_init asks for it."""
+    def run(t):
+        class Mixed:
+            def __init__(self, base):
+                self.base = base
+
+        class Apart(t.nn.Module, Mixed):
+            def __init__(self):
+                super().__init__()
+                Mixed.__init__(self, 3)
+
+        class Chained(t.nn.Module, Mixed):
+            call_super_init = True
+
+        class Kept(t.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer('a', t.ones(1), persistent=False)
+                self.register_buffer('b', t.ones(1))
+        return Apart().base, Chained(5).base, Kept()._non_persistent_buffers_set
+    assert run(tenon.torch) == run(torch)
+    for t in (torch, tenon.torch):
+        with pytest.raises(TypeError, match='argument'):
+            t.nn.Module(3)

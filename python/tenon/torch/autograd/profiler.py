@@ -1,9 +1,18 @@
 """torch.autograd.profiler: the older names of torch.profiler."""
-from ..profiler import FunctionEvent
+import contextlib
+
+from ..profiler import EventList, FunctionEvent
 from ..profiler import profile as _profile
 from ..profiler import record_function
 
-__all__ = ['FunctionEvent', 'profile', 'record_function']
+__all__ = ['EventList', 'FunctionEvent', 'emit_nvtx', 'profile', 'record_function']
+
+
+class emit_nvtx(contextlib.nullcontext):
+    """A scope without effect: ops announce themselves to torch.profiler alone. torch.cuda.nvtx marks ranges."""
+
+    def __init__(self, enabled=True, record_shapes=False):
+        super().__init__()
 
 
 class profile(_profile):

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from .._common import absent, check
-from . import device_mesh, nn
+from . import device_mesh, nn, rpc
 
 
 class ReduceOp(enum.Enum):
@@ -238,6 +238,6 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
 
 __getattr__ = absent(__name__, dict.fromkeys(('send', 'recv', 'isend', 'irecv', 'P2POp', 'batch_isend_irecv', 'TCPStore', 'FileStore', 'HashStore',
-                                              'rpc', 'fsdp', 'tensor', 'init_device_mesh', 'DeviceMesh', 'elastic',
+                                              'fsdp', 'init_device_mesh', 'DeviceMesh', 'elastic',
                                               'optim', 'algorithms', 'pipelining', 'checkpoint', 'launch', 'run'),
                                              'one process trains here'))

@@ -5,6 +5,7 @@ from ....nn.module import Module
 
 __all__ = ['Module', 'register_module_forward_hook', 'register_module_forward_pre_hook', 'register_module_full_backward_hook',
            'register_module_full_backward_pre_hook']
+_EXTRA_STATE_KEY_SUFFIX = '_extra_state'
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
