@@ -16,6 +16,8 @@ class dtype:
     is_floating_point: builtins.bool
     is_complex: builtins.bool
     is_signed: builtins.bool
+    def to_complex(self) -> dtype: ...
+    def to_real(self) -> dtype: ...
 
 class Device:
     id: str

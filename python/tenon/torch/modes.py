@@ -200,27 +200,6 @@ def is_inference(input):
     return tensor.is_inference()
 
 
-_COMPLEX = {_core.float32: _core.complex64, _core.float64: _core.complex128}
-
-
-def _to_complex(self):
-    """The complex dtype whose parts have this dtype; a complex dtype itself."""
-    if self.is_complex:
-        return self
-    if self not in _COMPLEX:
-        raise RuntimeError(f'[to_complex] no complex dtype has parts of {self.name}: float32 and float64 have one')
-    return _COMPLEX[self]
-
-
-def _to_real(self):
-    """The dtype of the parts of a complex dtype; other dtypes themselves."""
-    return next((real for real, made in _COMPLEX.items() if made is self), self)
-
-
-setattr(dtype, 'to_complex', _to_complex)
-setattr(dtype, 'to_real', _to_real)
-
-
 class _Switch:
     """A mode that is set at once and, in a `with`, reset at its end; also a decorator."""
 

@@ -511,3 +511,11 @@ def test_errors_contain_pytorchs_words(torch, call):
             call(t.optim, t.nn.Parameter(t.ones(1)))
         texts.append(str(caught.value))
     assert texts[0] in texts[1]
+
+
+@pytest.mark.parametrize('steps, share', [(1, 1.0), (2, 0.5), (3, 1 / 3)])
+def test_a_phase_of_one_step_is_at_its_end(steps, share):
+    """PyTorch divides by zero there."""
+    optimizer = ours.optim.SGD([ours.nn.Parameter(ours.ones(1))], lr=0.1, momentum=0.9)
+    schedule = ours.optim.lr_scheduler.OneCycleLR(optimizer, 2.0, total_steps=steps, pct_start=share)
+    assert schedule.get_last_lr() == [2.0] and optimizer.param_groups[0]['momentum'] == 0.85

@@ -566,7 +566,7 @@ class OneCycleLR(LRScheduler):
         at = min(bisect_left(ends, step), len(ends) - 1)
         end, rate_from, rate_to, momentum_from, momentum_to = self._phases[at]
         begin = ends[at - 1] if at else 0.0
-        share = (step - begin) / (end - begin)
+        share = (step - begin) / (end - begin) if end != begin else 1.0  # a phase of one step is at its end
         found = []
         for group in self.optimizer.param_groups:
             found.append(self._between(group[_RATES[rate_from]], group[_RATES[rate_to]], share))
