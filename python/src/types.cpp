@@ -84,7 +84,13 @@ void add_dtypes(nb::module_& m) {
       [](const nb::object& name) {
         tn_dtype dtype = 0;
         if (!to_dtype(name.ptr(), dtype)) {
-          if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "not a dtype: %R", name.ptr());
+          if (PyErr_Occurred()) throw nb::python_error();
+          const nb::object shown = nb::steal(PyObject_Repr(name.ptr()));
+          PyErr_Clear();  // of what is nested too deeply to be shown
+          if (shown.is_valid())
+            PyErr_Format(PyExc_TypeError, "not a dtype: %U", shown.ptr());
+          else
+            PyErr_Format(PyExc_TypeError, "not a dtype: a %s", Py_TYPE(name.ptr())->tp_name);
           throw nb::python_error();
         }
         return nb::steal(dtype_object(dtype));

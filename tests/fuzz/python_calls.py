@@ -67,6 +67,7 @@ def is_the_callers(text, error):
     where, said = traceback.extract_tb(error.__traceback__)[-1].filename, str(error)
     return (where.endswith('python_values.py') or 'not today' in said or 'raised by a callback' in said
             or isinstance(error, AssertionError) and (said.startswith('[') or re.search('testing|assert', text))
+            or isinstance(error, NameError) and said.startswith('[')  # PyTorch's for a module that is no submodule
             or isinstance(error, ReferenceError) and 'dead()' in text
             or isinstance(error, BufferError) and 'dlpack' in text.lower()
             or isinstance(error, RecursionError) and re.search('deep|endless', text)

@@ -63,3 +63,11 @@ def test_a_list_that_contains_itself():
     for make in tenon.tensor, tenon.asarray, tenon.torch.tensor, tenon.torch.as_tensor:
         with pytest.raises(tenon.InvalidArgumentError, match='nested deeper'):
             make(endless)
+
+
+def test_a_dtype_that_cannot_be_shown():
+    nested = []
+    for _ in range(5000):
+        nested = [nested]
+    with pytest.raises(TypeError, match='not a dtype: a list'):
+        _core.as_dtype(nested)
