@@ -114,3 +114,23 @@ NAMESPACE = b'cargparse\nNamespace\n'
 def test_hostile_uses_of_an_allowed_class(pickled):
     with serialization.safe_globals([argparse.Namespace]), pytest.raises(pickle.UnpicklingError):
         ours.load(archive(pickled))
+
+
+class Fresh:
+    """An object whose state is made anew each time it is asked for."""
+
+    def __init__(self, asked=0):
+        self.asked = asked
+
+    def __getstate__(self):
+        self.asked += 1
+        return {'asked': self.asked, 'made': ours.full((2,), float(self.asked))}
+
+
+def test_state_is_asked_for_once():
+    fresh, file = Fresh(), io.BytesIO()
+    with serialization.safe_globals([Fresh]):
+        ours.save([fresh, fresh], file)
+        file.seek(0)
+        first, second = ours.load(file)
+    assert fresh.asked == 1 and first is second and first.asked == 1 and first.made.tolist() == [1.0, 1.0]

@@ -47,11 +47,11 @@ def named(full):
 
 
 def parts_of(value) -> Any:
-    """(class, arguments of __new__, state) of an object that may be written, or None."""
+    """(opcode that makes it of its class and the arguments, arguments, state) of an object that may be written, or None."""
     if not any(type(value) is (entry[0] if isinstance(entry, tuple) else entry) for entry in _allowed):
         return None
     reduced: Any = (*value.__reduce_ex__(2), None, None, None)[:5]
     made, arguments, state, items, pairs = reduced
     if made is not getattr(copyreg, '__newobj__', None):
-        return (made, arguments, state) if made is type(value) and items is pairs is None else None
-    return (arguments[0], arguments[1:], state) if items is pairs is None else None
+        return (b'R', arguments, state) if made is type(value) and items is pairs is None else None
+    return (b'\x81', arguments[1:], state) if items is pairs is None else None

@@ -15,8 +15,8 @@ _STORAGE_OF = {dtype.name: f'{name}Storage' for name, dtype in STORAGES.items()}
 
 def write_pickle(obj):
     """(the pickle, the bytes of its storages, by number)."""
-    dense = _dense(obj)
-    writer = _Writer(dense, share(dense.values()))
+    dense, objects = _looked_through(obj)
+    writer = _Writer(dense, share(dense.values()), objects)
     try:
         writer.value(obj)
     except RecursionError:
@@ -25,23 +25,23 @@ def write_pickle(obj):
     return bytes(writer.out), (shared.data() for shared in writer.storages)
 
 
-def _dense(obj):
-    """The tensors in obj by id, with strides that PyTorch supports, of which none is negative."""
-    found, seen, left, kept = {}, set(), [obj], []
+def _looked_through(obj):
+    """By id, the tensors in obj, with strides that PyTorch supports, of which none is negative; and the parts of objects that the program
+    allows, taken apart once, because each time may make new ones."""
+    found, objects, seen, left = {}, {}, set(), [obj]
     while left:
         value = left.pop()
         if isinstance(value, Tensor):
             if id(value) not in found:
                 found[id(value)] = _without_negative_strides(value.detach())
-        elif isinstance(value, (dict, list, tuple, set)) and id(value) not in seen:
+        elif type(value) not in _WRITERS and id(value) not in objects and (parts := parts_of(value)):
+            objects[id(value)] = parts
+            left.extend(parts[1:])
+        elif isinstance(value, (dict, list, tuple, set)) and id(value) not in seen and id(value) not in objects:
             seen.add(id(value))
             left.extend(value.values() if isinstance(value, dict) else value)
             left.extend([vars(value)['_metadata']] if isinstance(value, OrderedDict) and '_metadata' in vars(value) else [])
-        elif type(value) not in _WRITERS and id(value) not in seen and (parts := parts_of(value)):
-            seen.add(id(value))
-            left.extend(parts[1:])
-            kept.append(parts)  # otherwise another object could get the id of a part
-    return found
+    return found, objects
 
 
 def _without_negative_strides(x):
@@ -49,14 +49,14 @@ def _without_negative_strides(x):
 
 
 class _Writer:
-    def __init__(self, dense, shared):
-        self.out, self.storages = bytearray(b'\x80\x02'), []
+    def __init__(self, dense, shared, objects):
+        self.out, self.storages, self.objects = bytearray(b'\x80\x02'), [], objects
         self._dense, self._shared = dense, shared
         self._memo, self._keep = {}, []
 
     def value(self, value):
         """Writes one value; a value that was written before is referred to by its number."""
-        write = _WRITERS.get(type(value)) or (write_array if is_array(value) else _write_object if parts_of(value) else None)
+        write = _WRITERS.get(type(value)) or (write_array if is_array(value) else _write_object if id(value) in self.objects else None)
         if write is None:
             raise TypeError(f'[torch.save] cannot write a {type(value).__module__}.{type(value).__qualname__}: {_advice(value)}')
         key = (str, value) if type(value) is str else id(value)
@@ -242,10 +242,10 @@ def _write_parameter(writer, value):
 
 def _write_object(writer, value):
     """An object of a class that the program allows in files."""
-    kind, arguments, state = parts_of(value)
+    opcode, arguments, state = writer.objects[id(value)]
     writer.name(type(value).__module__, type(value).__qualname__)
     writer.value(tuple(arguments))
-    writer.out += b'R' if value.__reduce_ex__(2)[0] is kind else b'\x81'
+    writer.out += opcode
     writer.remember(value)
     if state is not None:
         writer.value(state)
