@@ -21,7 +21,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import tenon
 import tenon.torch
-from python_children import limit_memory, run_cases
+from python_children import add_rounds, limit_memory, run_cases, run_rounds
 from python_subjects import subjects
 from python_values import world
 
@@ -98,9 +98,10 @@ def verdict(text):
 
 
 def run(options, seed):
-    """(calls, findings) of all subjects."""
+    """(what was called, findings) of all subjects, or of the part of a seed."""
     calls = faults = 0
-    for subject in options.subjects:
+    part = options.subjects[seed % options.every::options.every]
+    for subject in part:
         cases = subject.cases(seed, options.count)
         found = run_cases(cases, verdict)
         for text, problem in found:
@@ -108,34 +109,23 @@ def run(options, seed):
         calls, faults = calls + len(cases), faults + len(found)
         if time.monotonic() > options.end:
             break
-    return calls, faults
+    return f'{calls} calls of {len(part)} subjects', faults
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--only', default='')
     parser.add_argument('--eval', metavar='CALL')
-    parser.add_argument('--count', type=int, default=4)
     parser.add_argument('--every', type=int, default=1, metavar='N', help='only every N-th function, another part with each seed')
-    parser.add_argument('--seed', type=int, default=0)
-    parser.add_argument('--seconds', type=float, default=0)
-    parser.add_argument('--jobs', help='taken and ignored, as ./dev fuzz gives it to all')
+    add_rounds(parser, 4)
     options = parser.parse_args()
     if options.eval:
         limit_memory()
         evaluate(options.eval)
         return 0
-    everything = [each for each in subjects() if options.only in each.name]
-    options.end = time.monotonic() + options.seconds if options.seconds else float('inf')
+    options.subjects = [each for each in subjects() if options.only in each.name]
     tenon.devices()  # plugins are loaded once, before the children
-    seed, faults = options.seed, 0
-    while True:
-        options.subjects = everything[seed % options.every::options.every]
-        calls, found = run(options, seed)
-        print(f'{calls} calls of {len(options.subjects)} subjects, {found} faults', file=sys.stderr, flush=True)
-        seed, faults = seed + 1, faults + found
-        if time.monotonic() > options.end or not options.seconds:
-            return 1 if faults else 0
+    return run_rounds(options, run)
 
 
 if __name__ == '__main__':

@@ -8,11 +8,33 @@ import resource
 import select
 import signal
 import struct
+import sys
 import tempfile
+import time
 import warnings
 
 MEMORY, CPU = 4 << 30, 20  # bytes of a child, seconds of computing of a case: sizes are small, or not to be had
 WAITS = 60  # seconds in which a child that neither ends nor computes is known to wait for ever
+
+
+def add_rounds(parser, count):
+    """The options of run_rounds()."""
+    parser.add_argument('--count', type=int, default=count)
+    parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--seconds', type=float, default=0)
+    parser.add_argument('--jobs', help='taken and ignored, as ./dev fuzz gives it to all')
+
+
+def run_rounds(options, run):
+    """Calls run(options, seed), which gives (what it did, faults), from one seed to the next until the time is up, or once; 1 after faults."""
+    options.end = time.monotonic() + options.seconds if options.seconds else float('inf')
+    seed, faults = options.seed, 0
+    while True:
+        done, found = run(options, seed)
+        print(f'{done}, {found} faults', file=sys.stderr, flush=True)
+        seed, faults = seed + 1, faults + found
+        if time.monotonic() > options.end or not options.seconds:
+            return 1 if faults else 0
 
 
 def limit_memory():

@@ -28,7 +28,7 @@ import zlib
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import tenon
 import tenon.torch as torch
-from python_children import limit_memory, run_cases
+from python_children import add_rounds, limit_memory, run_cases, run_rounds
 
 CORPUS = pathlib.Path(__file__).resolve().parent / 'inputs/corpus'
 NUMBERS = (0, 1, -1, 2, 7, 255, 2 ** 16, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 40, 2 ** 62, 2 ** 63 - 1, 2 ** 63, 2 ** 64 - 1)
@@ -230,7 +230,7 @@ def verdict(case, path=None):
 
 
 def run(options, seed):
-    """(files, findings) of all kinds."""
+    """(what was read, findings) of all kinds."""
     files = faults = 0
     for kind in options.kinds:
         originals(kind)
@@ -241,31 +241,21 @@ def run(options, seed):
         files += count
         if time.monotonic() > options.end:
             break
-    return files, faults
+    return f'{files} files of {len(options.kinds)} kinds', faults
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--only', choices=KINDS)
     parser.add_argument('--again', nargs=2, metavar=('CASE', 'FILE'))
-    parser.add_argument('--count', type=int, default=200)
-    parser.add_argument('--seed', type=int, default=0)
-    parser.add_argument('--seconds', type=float, default=0)
-    parser.add_argument('--jobs', help='taken and ignored, as ./dev fuzz gives it to all')
+    add_rounds(parser, 200)
     options = parser.parse_args()
     if options.again:
         limit_memory()
         print(verdict(*options.again) or 'as it should be')
         return 0
     options.kinds = [options.only] if options.only else [kind for kind in KINDS if kind != 'command' or shutil.which('tenon')]
-    options.end = time.monotonic() + options.seconds if options.seconds else float('inf')
-    seed, faults = options.seed, 0
-    while True:
-        files, found = run(options, seed)
-        print(f'{files} files of {len(options.kinds)} kinds, {found} faults', file=sys.stderr, flush=True)
-        seed, faults = seed + 1, faults + found
-        if time.monotonic() > options.end or not options.seconds:
-            return 1 if faults else 0
+    return run_rounds(options, run)
 
 
 if __name__ == '__main__':
