@@ -47,8 +47,9 @@ class Mode(NamedTuple):
 
 
 def _parts(x, count):
-    size = x.shape[1] // count
-    return [_slice(x, 1, i * size, (i + 1) * size) for i in range(count)]
+    last = x.ndim - 1
+    size = x.shape[last] // count
+    return [_slice(x, last, i * size, (i + 1) * size) for i in range(count)]
 
 
 # One step: the new state, whose first part is the result. ----------------------------------------------------------------------------
