@@ -1,4 +1,5 @@
 """Switches of PyTorch's compilers, torch._dynamo, torch._inductor, torch._functorch and torch._logging: set without effect."""
+import contextlib
 from typing import Any
 
 from . import compiler
@@ -19,18 +20,11 @@ class _Settings:
 
     def patch(self, *args, **kwargs):
         """A scope, or a decorator, without effect."""
-        import contextlib
         return contextlib.nullcontext() if not (len(args) == 1 and callable(args[0])) else args[0]
 
 
-def _nothing(*args, **kwargs):
+def nothing(*args, **kwargs):
     """Does nothing."""
-
-
-def _scope(*args, **kwargs):
-    """A scope without effect."""
-    import contextlib
-    return contextlib.nullcontext()
 
 
 class _Dynamo:
@@ -40,10 +34,10 @@ class _Dynamo:
     eval_frame: Any = None  # and utils: the names below are found there, too
     utils: Any = None
     reset, disable, allow_in_graph = staticmethod(compiler.reset), staticmethod(compiler.disable), staticmethod(compiler.allow_in_graph)
-    OptimizedModule, TransformGetItemToIndex = compiler.OptimizedModule, staticmethod(_scope)
+    OptimizedModule, TransformGetItemToIndex = compiler.OptimizedModule, contextlib.nullcontext
     assume_constant_result = staticmethod(compiler.assume_constant_result)
     list_backends, is_compiling = staticmethod(compiler.list_backends), staticmethod(compiler.is_compiling)
-    mark_dynamic = mark_static = maybe_mark_dynamic = graph_break = mark_static_address = staticmethod(_nothing)
+    mark_dynamic = mark_static = maybe_mark_dynamic = graph_break = mark_static_address = staticmethod(nothing)
 
     @staticmethod
     def is_compile_supported(device_type):
@@ -79,7 +73,7 @@ class _Functorch:
 class _Logging:
     """torch._logging."""
 
-    set_logs = staticmethod(_nothing)
+    set_logs = staticmethod(nothing)
 
 
 PLACES = {**dict.fromkeys(('_dynamo', '_dynamo.eval_frame', '_dynamo.utils', '_dynamo._trace_wrapped_higher_order_op'), _Dynamo()),

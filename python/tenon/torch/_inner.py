@@ -7,12 +7,10 @@ from .._core import Tensor
 from .._levels import levels
 from . import modes, printing
 from ._common import absent
+from ._compilers import nothing
+from .jit import unused
 from .overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from .random import Generator, default_generator
-
-
-def _nothing(*args, **kwargs):
-    """Does nothing."""
 
 
 class _Keys(frozenset):
@@ -59,7 +57,7 @@ class _C:
     DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard = _Names(), _Keys, contextlib.nullcontext
     _nn = _Parsing()
     DisableTorchFunction, DisableTorchFunctionSubclass = DisableTorchFunction, DisableTorchFunctionSubclass
-    _log_api_usage_once = _get_tracing_state = staticmethod(_nothing)
+    _log_api_usage_once = _get_tracing_state = staticmethod(nothing)
     _instead = staticmethod(absent('tenon.torch._C', {}))
 
     @staticmethod
@@ -74,7 +72,7 @@ class _C:
 
     def __getattr__(self, name):
         if name.startswith(('_jit_set_', '_jit_override_', '_set_', '_debug_set_')):
-            return _nothing
+            return nothing
         if name == '_LinAlgError':
             from .linalg import LinAlgError
             return LinAlgError
@@ -98,7 +96,7 @@ class _Sizes:
 
     guard_or_false = guard_or_true = statically_known_true = staticmethod(bool)
     GuardOnDataDependentSymNode = RuntimeError
-    get_proxy_mode = staticmethod(_nothing)
+    get_proxy_mode = staticmethod(nothing)
 
     @staticmethod
     def free_symbols(value):
@@ -116,13 +114,13 @@ class _Prims:
         """x.is_contiguous()."""
         return x.is_contiguous()
 
-    alert_not_deterministic = staticmethod(_nothing)
+    alert_not_deterministic = staticmethod(nothing)
 
 
 class _NoDtype:
     """A dtype of PyTorch that no tensor has here, for programs that compare with it."""
 
-    is_floating_point, is_complex, is_signed = True, False, True
+    is_signed = True
 
     def __init__(self, name, is_complex=False):
         self._name, self.is_complex, self.is_floating_point = name, is_complex, not is_complex
@@ -160,21 +158,20 @@ class _Printed:
 
 
 class _Scripts:
-    """torch._jit_internal, torch.jit.annotations and torch.onnx.symbolic_helper: marks for PyTorch's compiler of scripts and its exporter, without effect."""
+    """torch._jit_internal, torch.jit.annotations and torch.onnx.symbolic_helper: marks for PyTorch's compiler of scripts and its exporter,
+    without effect."""
 
     List = BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = typing.List  # noqa: UP006
 
-    @staticmethod
-    def _copy_to_script_wrapper(function):
-        """The function."""
-        return function
+    _copy_to_script_wrapper = staticmethod(unused)
 
     @staticmethod
     def parse_args(*kinds):
         """A decorator that returns the function: an op of one's own is exported as the ops that it calls."""
-        return _Scripts._copy_to_script_wrapper
+        return unused
 
 
 PLACES = {'_C': _C(), **dict.fromkeys(('_subclasses', '_subclasses.fake_tensor'), _Subclasses()),
-          **dict.fromkeys(('fx.experimental', 'fx.experimental.symbolic_shapes', 'fx.experimental.proxy_tensor'), _Sizes()), '_prims_common': _Prims(), '_tensor_str': _Printed(),
+          **dict.fromkeys(('fx.experimental', 'fx.experimental.symbolic_shapes', 'fx.experimental.proxy_tensor'), _Sizes()),
+          '_prims_common': _Prims(), '_tensor_str': _Printed(),
           **dict.fromkeys(('_jit_internal', 'jit.annotations', 'onnx.symbolic_helper', 'onnx.symbolic_opset9', 'onnx.symbolic_opset11'), _Scripts())}

@@ -15,7 +15,8 @@ PLACES = {
     **{f'distributions.{name}': 'distributions' for name in _DISTRIBUTIONS.split()}, **{f'optim.{name}': 'optim' for name in _OPTIMIZERS.split()},
     **{f'nn.modules.{name}': 'nn' for name in _LAYERS.split()}, 'nn.modules.transformer': 'nn.transformer',
     **{f'backends.{name}': f'backends.{name}' for name in ('cuda', 'cudnn', 'mkldnn', 'mps')},
-    'nn.parallel.data_parallel': 'nn.parallel', 'nn.parallel.distributed': 'nn.parallel', 'nn.parallel.scatter_gather': 'nn.scatter_gather', 'signal.windows': 'windows', 'functional': '', '_tensor': '',
+    'nn.parallel.data_parallel': 'nn.parallel', 'nn.parallel.distributed': 'nn.parallel',
+    'nn.parallel.scatter_gather': 'nn.scatter_gather', 'signal.windows': 'windows', 'functional': '', '_tensor': '',
     'nn.utils.clip_grad': 'nn.utils.clip', 'nn.utils.init': 'nn.utils.making',
     'nn.utils.memory_format': 'nn.utils.making', 'nn.utils.weight_norm': 'nn.utils.norms', 'nn.utils.spectral_norm': 'nn.utils.norms',
     **{f'backends.{name}': f'backends.{name}' for name in ('mkl', 'openmp', 'opt_einsum', 'quantized')},
@@ -31,7 +32,8 @@ PLACES = {
     'quantization': 'ao.quantization', 'autograd.anomaly_mode': 'autograd.anomaly', 'fx._symbolic_trace': 'fx.tracer', '_custom_ops': 'library',
     **dict.fromkeys(('_higher_order_ops', '_higher_order_ops.associative_scan'), 'scans'),
 }
-_PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', '_inductor', '_functorch', '_subclasses', 'fx.experimental', '_higher_order_ops'])
+_PACKAGES = frozenset(['utils.data._utils', 'utils.benchmark.utils', '_dynamo', '_inductor', '_functorch', '_subclasses', 'fx.experimental',
+                       '_higher_order_ops'])
 
 # Modules that are not offered, and what to use instead; those below them too.
 INSTEAD = {

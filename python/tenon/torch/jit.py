@@ -7,8 +7,8 @@ from ..nn.module import Module
 from ._common import absent
 
 __path__ = []  # for `import torch.jit.annotations`: _places.py
-__all__ = ['Final', 'ScriptFunction', 'ScriptModule', 'TracerWarning', 'annotate', 'export', 'fork', 'freeze', 'ignore', 'interface', 'is_scripting', 'is_tracing', 'isinstance', 'optimize_for_inference',
-           'script', 'script_if_tracing', 'script_method', 'strict_fusion', 'trace', 'unused', 'wait']
+__all__ = ['Final', 'ScriptFunction', 'ScriptModule', 'TracerWarning', 'annotate', 'export', 'fork', 'freeze', 'ignore', 'interface',
+           'is_scripting', 'is_tracing', 'isinstance', 'optimize_for_inference', 'script', 'script_if_tracing', 'script_method', 'strict_fusion', 'trace', 'unused', 'wait']
 
 
 def is_scripting():
@@ -114,4 +114,5 @@ class strict_fusion:
 
 
 _RECORD = 'record a program with torch.export or tenon.graph.trace, whose programs can be saved'
-__getattr__ = absent(__name__, {'trace_module': _RECORD, **dict.fromkeys(('save', 'load'), 'save and load programs with torch.export or tenon.graph, or models with tenon.onnx')})
+__getattr__ = absent(__name__, {'trace_module': _RECORD,
+                                **dict.fromkeys(('save', 'load'), 'save and load programs with torch.export or tenon.graph, or models with tenon.onnx')})

@@ -1,5 +1,5 @@
 """Graphs of torch.cuda: captured work, as by tenon.capture."""
-from ..._capture import capture, graphed
+from ..._capture import capture, captured, graphed
 
 __all__ = ['CUDAGraph', 'graph', 'is_current_stream_capturing', 'make_graphed_callables']
 
@@ -52,5 +52,4 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unu
 
 def is_current_stream_capturing():
     """Whether this thread captures."""
-    from ..._capture import captured
     return captured() is not None

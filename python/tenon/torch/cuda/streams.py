@@ -7,7 +7,7 @@ from .. import cpu
 __all__ = ['Event', 'Stream', 'StreamContext', 'current_stream', 'default_stream', 'set_stream', 'stream']
 
 
-class Stream:
+class Stream(cpu.Stream):
     """The stream of a device."""
 
     def __init__(self, device=None, priority=0, **options):
@@ -16,12 +16,6 @@ class Stream:
     def synchronize(self):
         """Waits until all work is done."""
         self.device.synchronize()
-
-    def wait_stream(self, stream):
-        """Does nothing: work is done in order."""
-
-    def wait_event(self, event):
-        """Does nothing: work is done in order."""
 
     def query(self):
         """Always True, after waiting."""
@@ -33,12 +27,6 @@ class Stream:
         event = event or Event()
         event.record(self)
         return event
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *raised):
-        return False
 
 
 class Event(cpu.Event):
