@@ -87,6 +87,47 @@ TEST(Module, MovingKeepsRegistrations) {
   EXPECT_EQ(visited.size(), 7u);
 }
 
+// A new last layer for a trained network.
+TEST(Module, AnAssignedModuleTakesThePlaceOfThePart) {
+  struct Outer : Module {
+    Net inner = add("inner", Net());
+    Tensor forward(const Tensor& x) override { return inner(x); }
+  };
+  Outer net;
+  net.requires_grad_(false);
+  net.inner.hidden = Linear(3, 4);
+  net.inner.tail = Sequential(ReLU(), Linear(4, 5));
+  std::vector<std::string> trained;
+  for (const auto& [name, tensor] : net.named_parameters())
+    if (tensor.requires_grad()) trained.push_back(name);
+  EXPECT_EQ(trained, (std::vector<std::string>{"inner.hidden.weight", "inner.hidden.bias",
+                                               "inner.tail.1.weight", "inner.tail.1.bias"}));
+  sum(net(ones({2, 3}))).backward();
+  EXPECT_TRUE(net.inner.hidden.weight->grad().defined());
+
+  net.inner = Net();
+  EXPECT_EQ(net.named_parameters()[1].second.get(), net.inner.hidden.weight->get());
+  EXPECT_EQ(net.parameter_count(), Net().parameter_count());
+  EXPECT_EQ(clone(net).parameter_count(), net.parameter_count());
+}
+
+TEST(Module, ADestroyedPartIsMissed) {
+  struct Careless : Module {
+    Careless() {
+      Linear local(2, 2);
+      add_part("local", local);
+    }
+    std::string describe() const override { return "Careless"; }
+  };
+  Careless net;
+  for (const std::string& text :
+       {error_of([&] { net.parameters(); }), error_of([&] { net.eval(); }),
+        error_of([&] { net.named_parts(); }), error_of([&] { net.apply([](AnyModule&) {}); }),
+        error_of([&] { std::ostringstream() << net; })})
+    EXPECT_NE(text.find("[nn] part \"local\" of Careless was destroyed"), std::string::npos)
+        << text;
+}
+
 TEST(Module, TrainingMode) {
   Net net;
   EXPECT_TRUE(net.training() && net.tail[1].training());

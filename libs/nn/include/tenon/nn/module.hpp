@@ -49,10 +49,15 @@ class Parameter {
 class AnyModule {
  public:
   AnyModule() : node_(std::make_unique<detail::Node>()) { node_->self = this; }
-  AnyModule(AnyModule&& other) noexcept : node_(std::move(other.node_)) { node_->self = this; }
+  AnyModule(AnyModule&& other) noexcept : node_(std::move(other.node_)) {
+    if (node_ != nullptr) node_->self = this;
+  }
+  // If this is a part, the new module is that part from now on.
   AnyModule& operator=(AnyModule&& other) noexcept {
+    if (this == &other) return *this;
+    if (node_ != nullptr) node_->replace_by(other.node_.get());
     node_ = std::move(other.node_);
-    node_->self = this;
+    if (node_ != nullptr) node_->self = this;
     return *this;
   }
   AnyModule& operator=(const AnyModule&) = delete;
@@ -78,7 +83,7 @@ class AnyModule {
   // The direct parts of this module, by name.
   std::vector<std::pair<std::string, AnyModule*>> named_parts() const {
     std::vector<std::pair<std::string, AnyModule*>> found;
-    for (const auto& [name, part] : node_->parts) found.emplace_back(name, part->self);
+    for (const auto& [name, part] : parts_of(*node_)) found.emplace_back(name, part->self);
     return found;
   }
 
@@ -101,7 +106,7 @@ class AnyModule {
   bool training() const { return node_->training; }
   // Calls fn for all parts, innermost first, and then for this module.
   AnyModule& apply(const std::function<void(AnyModule&)>& fn) {
-    for (const auto& [name, part] : node_->parts) part->self->apply(fn);
+    for (const auto& [name, part] : parts_of(*node_)) part->self->apply(fn);
     fn(*this);
     return *this;
   }
@@ -169,13 +174,13 @@ class AnyModule {
   }
   // Registers a part and returns it, for the field that holds it.
   template <class M>
-  M add(const std::string& name, M part) {
+  [[nodiscard]] M add(const std::string& name, M part) {
     add_part(name, part);
     return part;
   }
   void add_part(const std::string& name, AnyModule& part) {
     check_name(name);
-    node_->parts.emplace_back(name, part.node_.get());
+    node_->own(name, part.node_.get());
   }
 
   // A call of this module: runs fn(args...), its forward, between the hooks. Errors say in which layer they arose.
@@ -192,7 +197,16 @@ class AnyModule {
   using Visitor = std::function<void(const std::string& prefix, detail::Node& node)>;
   static void visit(const std::string& prefix, detail::Node& node, const Visitor& visitor) {
     visitor(prefix, node);
-    for (const auto& [name, part] : node.parts) visit(prefix + name + '.', *part, visitor);
+    for (const auto& [name, part] : parts_of(node)) visit(prefix + name + '.', *part, visitor);
+  }
+  // All of them must still exist.
+  static const decltype(detail::Node::parts)& parts_of(const detail::Node& node) {
+    for (const auto& [name, part] : node.parts)
+      if (part == nullptr)
+        throw Error(TN_FAILED_PRECONDITION,
+                    "[nn] part \"" + name + "\" of " + node.self->describe() +
+                        " was destroyed: keep what add() returns in a field");
+    return node.parts;
   }
   // The registered tensors that are defined, by path.
   template <class Fn>

@@ -44,17 +44,39 @@ struct NodeData {
   uint64_t hook_count = 0;
   bool training = true;
 };
-// The node's address stays the same when its module moves.
+// The node's address stays the same when its module moves. Owners know when a part is gone, which is then null in `parts`.
 struct Node : NodeData {
   Node() = default;
   explicit Node(const NodeData& data) : NodeData(data) {}
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() {
+    replace_by(nullptr);
+    for (const auto& [name, part] : parts)
+      if (part != nullptr) std::erase(part->owners, this);
+  }
+  void own(const std::string& name, Node* part) {
+    parts.emplace_back(name, part);
+    part->owners.push_back(this);
+  }
+  // In all owners, for the module that is assigned to this one.
+  void replace_by(Node* other) {
+    for (Node* owner : owners) {
+      for (auto& [name, part] : owner->parts)
+        if (part == this) part = other;
+      if (other != nullptr) other->owners.push_back(owner);
+    }
+    owners.clear();
+  }
   std::vector<std::unique_ptr<Slot>> slots;
   AnyModule* self = nullptr;
+  std::vector<Node*> owners;  // once for each time that one lists this
 };
 
 // A path such as "0.hidden", or nothing if it is not inside.
 inline std::string path_of(const Node& within, const Node* wanted) {
   for (const auto& [name, part] : within.parts) {
+    if (part == nullptr) continue;
     if (part == wanted) return name;
     if (const std::string path = path_of(*part, wanted); !path.empty())
       return std::string(name).append(".").append(path);
@@ -109,8 +131,10 @@ class Copying {
       copies_[slot.get()] = made->slots.back().get();
     }
     for (auto& [name, part] : made->parts) {
+      if (part == nullptr) continue;
       void* there = find(part);
       part = there == nullptr ? copy(*part) : static_cast<Node*>(there);
+      part->owners.push_back(made);
     }
     return made;
   }
