@@ -107,6 +107,7 @@ interval = _kind('_Interval', lambda x, low, high: (low <= x) & (x <= high), _BO
 half_open_interval = _kind('_HalfOpenInterval', lambda x, low, high: (low <= x) & (x < high), _BOTH)
 _from_integer = _kind('_IntegerGreaterThan', lambda x, low: (x % 1 == 0) & (x >= low), 'lower_bound', is_discrete=True)
 multinomial = _kind('_Multinomial', lambda x, high: (x >= 0).all(-1) & (x.sum(-1) <= high), 'upper_bound', event_dim=1, is_discrete=True)
+multinomial.__repr__ = Constraint.__repr__  # PyTorch prints this one without its bound
 
 
 def _lower(x):
