@@ -132,6 +132,20 @@ std::vector<double> Call::floats(std::string_view name) const {
   return found == nullptr ? std::vector<double>()
                           : std::vector<double>(found->floats.begin(), found->floats.end());
 }
+Tensor Call::weight(std::string_view name, const std::vector<int64_t>& shape, int slot) const {
+  return *kept(
+      true,
+      [&] {
+        const std::vector<double> numbers = floats(name);
+        int64_t count = 1;
+        for (const int64_t size : shape) count *= size;
+        if (std::ssize(numbers) != count)
+          fail(std::to_string(numbers.size()) + " numbers in " + std::string(name) + ", not " +
+               std::to_string(count));
+        return Tensor(tenon::tensor(numbers, shape).to(DType::F32).to(home()));
+      },
+      slot);
+}
 std::vector<std::string> Call::strings(std::string_view name) const {
   const AttributeProto* found = find(name, kTexts);
   return found == nullptr ? std::vector<std::string>()

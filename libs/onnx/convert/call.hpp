@@ -101,6 +101,8 @@ class Call {
                             const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> floats(std::string_view name) const;
   std::vector<std::string> strings(std::string_view name) const;
+  // A list of floats as an f32 tensor where the node computes, made once for each `slot`. Throws if it doesn't fit the shape.
+  Tensor weight(std::string_view name, const std::vector<int64_t>& shape, int slot) const;
   const GraphProto& graph(std::string_view name) const;
   Tensor tensor(std::string_view name) const;  // undefined if absent
   DType dtype(std::string_view name, DType otherwise) const;

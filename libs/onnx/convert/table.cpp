@@ -7,13 +7,12 @@ namespace tenon::onnx {
 namespace {
 
 constexpr Family (*kFamilies[])() = {
-    activation_ops,  attention_ops, control_ops,         conv_ops,
-    elementwise_ops, fused_ops,     fused_attention_ops, generate_ops,
-    indexing_ops,    loss_ops,      matrix_ops,          ml_ops,
-    norm_ops,        pool_ops,      quantize_ops,        quantized_layer_ops,
-    recurrent_ops,   reduce_ops,    resize_ops,          sequence_ops,
-    shape_ops,       signal_ops,    training_ops,        tree_ops,
-    vision_ops,
+    activation_ops,  attention_ops,       classical_ops, control_ops,        conv_ops,
+    elementwise_ops, fused_attention_ops, fused_ops,     generate_ops,       indexing_ops,
+    loss_ops,        matrix_ops,          ml_ops,        norm_ops,           pool_ops,
+    quantize_ops,    quantized_layer_ops, recurrent_ops, reduce_ops,         resize_ops,
+    sequence_ops,    shape_ops,           signal_ops,    support_vector_ops, training_ops,
+    tree_ops,        vision_ops,
 };
 
 const std::unordered_multimap<std::string_view, const Entry*>& table() {

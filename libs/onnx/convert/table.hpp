@@ -58,6 +58,7 @@ inline constexpr const char* kTraining = "ai.onnx.preview.training";
 // Each is defined in the file of its name.
 Family activation_ops();
 Family attention_ops();
+Family classical_ops();
 Family control_ops();
 Family conv_ops();
 Family elementwise_ops();
@@ -78,6 +79,7 @@ Family resize_ops();
 Family sequence_ops();
 Family shape_ops();
 Family signal_ops();
+Family support_vector_ops();
 Family training_ops();
 Family tree_ops();
 Family vision_ops();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "convert/scores.hpp"
 #include "convert/table.hpp"
 
 namespace tenon::onnx {
@@ -300,31 +301,6 @@ Tensor scores_of(const Call& call, const Forest& forest) {
   return tensor(scores, {rows, forest.targets});
 }
 
-// Leaves zeros alone: applies to classes that have a score.
-Tensor softmax_zero(const Tensor& x) {
-  const Tensor none = equal(x, 0);
-  const Tensor y = softmax(where(none, full_like(x, -INFINITY), x), -1);
-  return where(none, zeros_like(x), y);
-}
-
-// √2·erf⁻¹(2x − 1), the quantile of the normal distribution, by Winitzki's approximation as in ONNX Runtime.
-Tensor probit(const Tensor& x) {
-  const Tensor t = x * 2 - 1, log_of = log((1 - t) * (1 + t));
-  constexpr double kA = 0.147, kPi = 3.14159265358979323846;
-  const Tensor v = log_of * 0.5 + 2 / (kPi * kA);
-  const Tensor y = sqrt(sqrt(v * v - log_of / kA) - v);
-  return where(less(t, 0), -y, y) * std::sqrt(2.0);
-}
-
-Tensor transformed(const Call& call, const Tensor& x, const std::string& how) {
-  if (how == "NONE") return x;
-  if (how == "SOFTMAX") return softmax(x, -1);
-  if (how == "LOGISTIC") return sigmoid(x);
-  if (how == "SOFTMAX_ZERO") return softmax_zero(x);
-  if (how == "PROBIT") return probit(x);
-  call.unsupported("post_transform " + how);
-}
-
 Tensor tree_ensemble(const Call& call) {
   const auto forest = call.kept(true, [&] { return listed_forest(call); });
   static constexpr const char* kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO",
@@ -344,22 +320,15 @@ Tensor tree_regressor(const Call& call) {
       .to(call.device());
 }
 
-// If only one of two classes has weights, the other gets the complement, as in ONNX Runtime.
-Tensor both_classes(const Tensor& one, bool positive, const std::string& how) {
-  if (how == "PROBIT") return probit(one);
-  if (positive) return concat({1 - one, one}, 1);
-  if (how == "LOGISTIC") return concat({sigmoid(-one), sigmoid(one)}, 1);
-  return concat({-one, one}, 1);
-}
-
 // Returns (labels, scores).
 Results tree_classifier(const Call& call) {
-  if (call.find("classlabels_strings") != nullptr) call.unsupported("labels that are strings");
-  const Ints labels = call.list("classlabels_int64s");
+  const Ints labels = labels_of(call, "classlabels_int64s");
   const auto count = static_cast<int64_t>(labels.size());
   const auto forest = call.kept(true, [&] { return named_forest(call, "class", count); });
   const std::string how = call.s("post_transform", "NONE");
-  Tensor scores = scores_of(call, *forest);
+  // Sums that are equal in f32 are a tie, as in libraries that sum in f32.
+  const bool precise = call.x(0).dtype() == DType::F64;
+  Tensor scores = scores_of(call, *forest).to(precise ? DType::F64 : DType::F32);
   Ints used = call.list("class_ids");
   std::ranges::sort(used);
   const bool binary = count == 2 && !used.empty() && used.front() == used.back();

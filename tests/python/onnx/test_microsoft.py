@@ -1,54 +1,10 @@
-"""Ops that ONNX Runtime's optimizers and quantizer write, and ensembles of trees: compared with ONNX Runtime."""
+"""Ops that ONNX Runtime's optimizers and quantizer write, compared with ONNX Runtime."""
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 import tenon
-
-MS = 'com.microsoft'
-ML = 'ai.onnx.ml'
-rng = np.random.default_rng(0)
-
-
-def f(*shape):
-    return rng.normal(size=shape).astype('f4')
-
-
-def u8(*shape):
-    return rng.integers(0, 256, shape).astype('u1')
-
-
-def i8(*shape):
-    return rng.integers(-128, 128, shape).astype('i1')
-
-
-def check(folder, nodes, inputs, weights=(), results=('y',), tolerance=1e-4, opset=17, steps=0):
-    """Runs a model of nodes both ways: inputs and weights are arrays by name. Integers may differ by `steps`."""
-    inputs, weights = dict(inputs), dict(weights)
-    kinds = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in inputs.items()}
-    graph = helper.make_graph(nodes, 'test', [helper.make_tensor_value_info(name, kinds[name], None) for name in inputs],
-                              [onnx.ValueInfoProto(name=name) for name in results], [numpy_helper.from_array(w, name) for name, w in weights.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', opset), helper.make_opsetid(MS, 1), helper.make_opsetid(ML, 5 if opset > 20 else 3)],
-                              ir_version=8)
-    path = folder / 'm.onnx'
-    path.write_bytes(model.SerializeToString())
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    wanted = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider']).run(None, inputs)
-    ours = tenon.onnx.load(path)
-    given = [tenon.tensor(x) for x in inputs.values()]
-    for run in ours, tenon.graph.trace(ours, *given) if nodes[0].domain != ML else ours:
-        found = run(*given)
-        for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
-            assert tuple(one.shape) == other.shape
-            assert one.numpy().dtype == other.dtype
-            close = {'rtol': 0, 'atol': steps} if other.dtype.kind in 'iu' else {'rtol': tolerance, 'atol': tolerance}
-            np.testing.assert_allclose(one.numpy().astype('f8'), other.astype('f8'), **close)
-
+from nodes_beside import MS, check, f, i8, rng, u8
 
 def ms(op, inputs, outputs=('y',), **attributes):
     return helper.make_node(op, list(inputs), list(outputs), domain=MS, **attributes)
@@ -241,62 +197,3 @@ def test_lstm_of_integers(tmp_path, direction, make, zero, each):
     check(tmp_path, [node], inputs, weights, ('y', 'yh', 'yc'), tolerance=1e-6)
     program = tenon.graph.trace(tenon.onnx.load(tmp_path / 'm.onnx'), *map(tenon.tensor, inputs.values()))
     assert str(program).count('linear_integer') == 2 * d  # of the input at once, and of the state in each step
-
-
-def trees(count, features, kind, outputs, depth=3, modes=('BRANCH_LEQ',), positive=False):
-    """Attributes of full trees: leaves have one weight each, of targets or classes."""
-    at = {name: [] for name in 'treeids nodeids featureids values modes truenodeids falsenodeids missing_value_tracks_true'.split()}
-    leaves = {name: [] for name in ('treeids', 'nodeids', 'ids', 'weights')}
-    for tree in range(count):
-        for node in range(2 ** depth - 1):
-            leaf = node >= 2 ** (depth - 1) - 1
-            row = [tree, node, 0 if leaf else int(rng.integers(features)), 0.0 if leaf else float(rng.normal()), 'LEAF' if leaf else str(rng.choice(modes)),
-                   0 if leaf else 2 * node + 1, 0 if leaf else 2 * node + 2, int(rng.integers(2))]
-            for name, value in zip(at, row):
-                at[name].append(value)
-            if leaf:
-                weight = float(rng.normal())
-                for name, value in zip(leaves, [tree, node, int(rng.integers(outputs)), abs(weight) / count if positive else weight]):
-                    leaves[name].append(value)
-    return {**{f'nodes_{name}': values for name, values in at.items()}, **{f'{kind}_{name}': values for name, values in leaves.items()}}
-
-
-ALL_MODES = 'BRANCH_LEQ', 'BRANCH_LT', 'BRANCH_GTE', 'BRANCH_GT'
-
-
-@pytest.mark.parametrize('aggregate', ['SUM', 'AVERAGE', 'MIN', 'MAX'])
-@pytest.mark.parametrize(('targets', 'modes'), [(1, ALL_MODES[:1]), (3, ALL_MODES)])
-def test_regression_by_trees(tmp_path, aggregate, targets, modes):
-    x = f(70, 5)
-    x[3, 2] = np.nan
-    base = {'base_values': [0.5]} if targets == 1 else {}
-    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], domain=ML, n_targets=targets, aggregate_function=aggregate, **base, **trees(9, 5, 'target', targets, modes=modes))
-    check(tmp_path, [node], {'x': x})
-
-
-@pytest.mark.parametrize(('classes', 'used', 'positive', 'how'), [
-    (3, 3, False, 'NONE'), (3, 3, False, 'SOFTMAX'), (3, 3, False, 'LOGISTIC'), (2, 1, True, 'NONE'), (2, 1, False, 'NONE'),
-    (2, 1, False, 'LOGISTIC')])
-def test_classes_by_trees(tmp_path, classes, used, positive, how):
-    node = helper.make_node('TreeEnsembleClassifier', ['x'], ['label', 'scores'], domain=ML, classlabels_int64s=list(range(classes)), post_transform=how,
-                            **trees(60, 5, 'class', used, positive=positive))
-    check(tmp_path, [node], {'x': f(70, 5)}, results=('label', 'scores'))
-
-
-def test_trees_with_missing_nodes(tmp_path):
-    attributes = trees(1, 5, 'target', 1)
-    attributes['nodes_truenodeids'][0] = 77
-    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], name='bad', domain=ML, n_targets=1, **attributes)
-    graph = helper.make_graph([node], 'test', [helper.make_tensor_value_info('x', TensorProto.FLOAT, None)], [onnx.ValueInfoProto(name='y')])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(ML, 3)], ir_version=8)
-    (tmp_path / 'm.onnx').write_bytes(model.SerializeToString())
-    loaded = tenon.onnx.load(tmp_path / 'm.onnx')
-    with pytest.raises(tenon.Error, match="'bad': node 0 of tree 0 leads to 77, which is not there"):
-        loaded(tenon.zeros(2, 5))
-    attributes = trees(1, 5, 'target', 1)
-    attributes['nodes_truenodeids'][1] = 0
-    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], name='bad', domain=ML, n_targets=1, **attributes)
-    model.graph.node[0].CopyFrom(node)
-    (tmp_path / 'm.onnx').write_bytes(model.SerializeToString())
-    with pytest.raises(tenon.Error, match='a node with two parents'):
-        tenon.onnx.load(tmp_path / 'm.onnx')(tenon.zeros(2, 5))
