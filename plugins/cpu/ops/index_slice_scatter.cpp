@@ -1,6 +1,5 @@
 // slice_scatter, as_strided_scatter: x with a part of it replaced.
-#include <cstring>
-
+#include "copy_loop.hpp"
 #include "indexing.hpp"
 #include "loops.hpp"
 #include "tenon/schemas.h"
@@ -18,15 +17,13 @@ void slice_scatter(const tn_call& call) {
   start_as(input(call, arg::x), out);
   if (numel(src) == 0) return;
   const Around a = around(out, dim);
-  const int64_t count = src.shape[dim], bytes = a.inner * size_of(out.dtype);
-  char* const to = data_of<char>(out);
-  const char* const from = data_of<const char>(src);
-  parallel_for(a.outer * count, std::max<int64_t>(1, kGrainCopy / bytes),
-               [=](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i)
-                   std::memcpy(to + (i / count * a.size + start + i % count * step) * bytes,
-                               from + i * bytes, static_cast<size_t>(bytes));
-               });
+  const int64_t count = src.shape[dim], joined = step == 1 ? count : 1;  // in one stretch
+  const int64_t shape[] = {a.outer, count / joined, joined * a.inner},
+                to_strides[] = {a.size * a.inner, step * a.inner, 1},
+                from_strides[] = {count * a.inner, a.inner, 1};
+  const int64_t size = size_of(out.dtype);
+  copy_strided(shape, size, data_of<char>(out) + start * a.inner * size, to_strides,
+               data_of<char>(src), from_strides);
 }
 
 // Places that coincide keep the last value, so one thread writes.

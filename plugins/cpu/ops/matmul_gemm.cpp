@@ -5,6 +5,7 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "threads.hpp"
 
@@ -27,12 +28,63 @@ using tenon::cpu::workspace;
 
 constexpr int64_t kPanelBytes = 32768;  // a packed panel of b: most of an L1 cache
 constexpr int64_t kRowBlock = 480;      // rows of a that stay in L2 while the panels pass
+constexpr int64_t kFewDots = 64;        // short ones that cost less than packing
 
 // Few rows: dots cost a sum over lanes for each result, packing a pass over b.
 template <class T>
 bool wants_dots(const Gemm<T>& g, const GemmBlock& block) {
-  return HWY_TARGET != HWY_SCALAR && g.a_col == 1 && g.b_row == 1 && g.b_col != 1 && g.k >= 32 &&
-         (block.i1 - block.i0 <= 16 || (block.j1 - block.j0 <= 12 && g.k >= 128));
+  const int64_t rows = block.i1 - block.i0, cols = block.j1 - block.j0;
+  return HWY_TARGET != HWY_SCALAR && g.a_col == 1 && g.b_row == 1 && g.b_col != 1 &&
+         (g.k >= 32 ? rows <= 16 || (cols <= 12 && g.k >= 128) : rows * cols <= kFewDots);
+}
+
+// Products of a few numbers, as of many points with small matrices, for which panels and tiles would cost more than they do: b in K vectors.
+template <int K, class T>
+void gemm_tiny(const Gemm<T>& g, const GemmBlock& block) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  using Index = hn::TFromD<decltype(di)>;
+  const int64_t cols = block.j1 - block.j0;
+  const auto some = hn::FirstN(d, static_cast<size_t>(cols));
+  const auto places = hn::Mul(hn::Min(hn::Iota(di, 0), hn::Set(di, static_cast<Index>(cols - 1))),
+                              hn::Set(di, static_cast<Index>(g.b_col)));
+  hn::Vec<decltype(d)> right[K], columns = hn::Zero(d);
+#pragma GCC unroll 4
+  for (int p = 0; p < K; ++p) {
+    const T* const line = g.b + block.j0 * g.b_col + p * g.b_row;
+    right[p] = g.b_col == 1 ? hn::MaskedLoad(some, d, line) : hn::GatherIndex(d, line, places);
+  }
+  if (g.column_bias != nullptr) columns = hn::MaskedLoad(some, d, g.column_bias + block.j0);
+  for (int64_t i = block.i0; i < block.i1; ++i) {
+    T* const c = g.c + i * g.c_row + block.j0;
+    auto sum = g.row_bias != nullptr ? hn::Set(d, g.row_bias[i]) : columns;
+    if (g.accumulate) sum = hn::MaskedLoad(some, d, c);
+#pragma GCC unroll 4
+    for (int p = 0; p < K; ++p)
+      sum = hn::MulAdd(hn::Set(d, g.a[i * g.a_row + p * g.a_col]), right[p], sum);
+    if (g.relu) sum = hn::IfThenElse(hn::Lt(sum, hn::Zero(d)), hn::Zero(d), sum);  // a NaN stays
+    hn::BlendedStore(sum, some, d, c);
+  }
+}
+
+// Whether it was one.
+template <class T>
+bool ran_tiny(const Gemm<T>& g, const GemmBlock& block) {
+  const bool fits =
+      g.n <= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())) && std::abs(g.b_col) < (1 << 24);
+  if (!kMasks || !fits || g.k > 4 || g.m > 16 || g.m * g.n == 0) return false;
+  switch (g.k) {
+    case 1:
+      return gemm_tiny<1>(g, block), true;
+    case 2:
+      return gemm_tiny<2>(g, block), true;
+    case 3:
+      return gemm_tiny<3>(g, block), true;
+    case 4:
+      return gemm_tiny<4>(g, block), true;
+    default:
+      return false;
+  }
 }
 
 template <class T>
@@ -162,6 +214,7 @@ void gemm_columns_left(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int
 
 template <class T>
 void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
+  if (ran_tiny(g, block)) return;
   if (wants_dots(g, block)) return gemm_dots(g, block);
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), m = block.i1 - block.i0,

@@ -211,24 +211,36 @@ void add_advanced(Table& t) {
 }
 
 void add_slices(Table& t) {
-  t.add(
-      "slice_scatter", "dim 1", kMovable,
-      [](DType dtype, Rng& rng) {
-        return Args{random_array(rng, dtype, {3, 7}),
-                    random_array(rng, dtype, {3, 3}),
-                    int64_t{1},
-                    int64_t{1},
-                    int64_t{6},
-                    int64_t{2}};
-      },
-      [](const Args& a) {
-        Array out = array(a, arg::slice_scatter::x);
-        for_each_index({3, 3}, [&](const Shape& at) {
-          out.v[out.at({at[0], 1 + 2 * at[1]})] =
-              array(a, arg::slice_scatter::src).v[array(a, arg::slice_scatter::src).at(at)];
+  const auto slice = [&](const char* name, int64_t dim, int64_t start, int64_t end, int64_t step) {
+    const Shape whole = {3, 7, 2};
+    Shape part = whole;
+    part[static_cast<size_t>(dim)] = (end - start - 1) / step + 1;
+    t.add(
+        "slice_scatter", name, kMovable,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, whole),
+                      random_array(rng, dtype, part),
+                      dim,
+                      start,
+                      end,
+                      step};
+        },
+        [=](const Args& a) {
+          const Array& src = array(a, arg::slice_scatter::src);
+          Array out = array(a, arg::slice_scatter::x);
+          for_each_index(part, [&](const Shape& at) {
+            Shape to = at;
+            int64_t& moved = to[static_cast<size_t>(dim)];
+            moved = start + step * moved;
+            out.v[out.at(to)] = src.v[src.at(at)];
+          });
+          return one(out);
         });
-        return one(out);
-      });
+  };
+  slice("every other of dim 1", 1, 1, 6, 2);
+  slice("a stretch of dim 1", 1, 2, 6, 1);
+  slice("the last of dim 2", 2, 1, 2, 1);
+  slice("rows", 0, 1, 3, 1);
   t.add(
        "as_strided_scatter", "diagonal", kMovable,
        [](DType dtype, Rng& rng) {

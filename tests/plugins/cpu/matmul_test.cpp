@@ -110,6 +110,22 @@ TEST(Matmul, SizesAroundTheTiles) {
         }
 }
 
+// Many products of a few numbers each, of which some are one vector wide.
+TEST(Matmul, BatchesOfTinyProducts) {
+  uint32_t seed = 300;
+  for (const DType dtype : {DType::F32, DType::F64})
+    for (const int64_t m : {1, 3, 8, 17})
+      for (const int64_t n : {1, 2, 3, 5, 8, 16, 17})
+        for (const int64_t k : {1, 2, 3, 4, 5, 16, 31})
+          for (int layouts = 0; layouts < 16; layouts += 3) {
+            const Array x = whole_numbers({3, 4, m, k}, ++seed),
+                        y = whole_numbers({4, k, n}, ++seed);
+            expect_close(matmul(lay_out(x, dtype, layouts & 3), lay_out(y, dtype, layouts >> 2)),
+                         product(x, y), 0,
+                         name(x.shape, y.shape, dtype) + " layouts " + std::to_string(layouts));
+          }
+}
+
 // One or a few columns beyond whole vectors, such as 7×7 positions, over several slices of k.
 TEST(Matmul, ColumnsLeft) {
   uint32_t seed = 900;
