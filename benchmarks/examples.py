@@ -5,11 +5,12 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   python benchmarks/examples.py                   a table on the screen
   python benchmarks/examples.py --only vae        the rows whose name contains vae
   python benchmarks/examples.py --write           the table into benchmarks/examples.md, under the processor's name
-  python benchmarks/examples.py --compiled        beside torch.compile, too, which compiles a minute or more for each network
+  python benchmarks/examples.py --compiled        beside torch.compile, too: half an hour more
   ./dev bench examples --rounds 3                 the same with what it needs installed first
 """
 import argparse
 import pathlib
+import signal
 import statistics
 import sys
 import time
@@ -28,14 +29,14 @@ INTRODUCTION = """# Examples
 
 Made by `benchmarks/examples.py` (`./dev bench examples --write`): the networks and losses of `examples/python`, the same text for Tenon and
 PyTorch, at the sizes of the long runs (ResNet-18 at a batch of 16). A step of training is forward, loss, backward and Adam; an inference
-runs under `no_grad` in `eval` mode. Captured is the same step as a graph, by `tenon.compile`; a dash says that it could not be captured.
-One process, the same number of threads, runs interleaved, medians. Memory is the growth of the resident set from the loaded library to its
+runs under `no_grad` in `eval` mode. Captured is the same step as a graph, by `tenon.compile`. torch.compile compiles the loss, or the
+inference; backward and Adam are PyTorch's. A dash says that it could not be captured or compiled. One process, the same number of threads, runs interleaved, medians. Memory is the growth of the resident set from the loaded library to its
 most in some eager steps, each library in a process of its own: weights, gradients, optimizer and all between.
 """
 
 
 class Work:
-    """A step of training or an inference of an example; `compiled`: by torch.compile."""
+    """A step of training or an inference of an example; `compiled`: by torch.compile, the loss or the inference as a whole."""
 
     def __init__(self, side, row, train, compiled=False):
         name, make = row
@@ -47,7 +48,7 @@ class Work:
             module.smollm2 = example('smollm2', library)
         net, self.loss, self.call, self.inputs = make(module, side.array, np.random.default_rng(1))
         if compiled:
-            net.compile()
+            self.loss, self.call = (function and library.compile(function) for function in (self.loss, self.call))
         net.train(train)
         self.function = self.loss if train else self.call
         if train and self.loss:
@@ -79,6 +80,22 @@ def captured(side, row, train):
     return work, None
 
 
+def compiled(side, row, train, limit):
+    """The same by torch.compile, or None and why. It needs a compiler of C++, and may take minutes for a network."""
+    def late(*_):
+        raise TimeoutError(f'compiling takes more than {limit} s')
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(limit)
+    try:
+        work = Work(side, row, train, True)
+        work(), work()
+        return work, None
+    except Exception as error:  # whatever the compiler makes of it
+        return None, f'{type(error).__name__}: {str(error).strip().splitlines()[0]}'
+    finally:
+        signal.alarm(0)
+
+
 def seconds(work, count, clock):
     rest()
     work()
@@ -96,7 +113,12 @@ def measure(row, train, options, found):
     graph, why = captured(found[0], row, train)
     if why:
         print(f'{row[0]}: not captured: {why}', file=sys.stderr)
-    every = [works[0], graph, *works[1:]] + ([Work(found[1], row, train, True)] if options.compiled and len(found) > 1 else [])
+    every = [works[0], graph, *works[1:]]
+    if options.compiled and len(found) > 1:
+        peer, why = compiled(found[1], row, train, options.compiled)
+        if why:
+            print(f'{row[0]}: not compiled: {why}', file=sys.stderr)
+        every.append(peer)
     for work in filter(None, every):
         work(), work()
     clock = time.process_time if options.cpu_time else time.perf_counter
@@ -129,7 +151,7 @@ def line(name, times, memories):
     cells = [cell(own) for own in times]
     found = None
     if len(times) > 2:
-        best = min(statistics.median(own) for own in times[2:])
+        best = min(statistics.median(own) for own in times[2:] if own)
         found = best / mine, memories[0] / max(memories[1], 1)
         cells += [f'**{found[0]:.2f}**' if found[0] < 1.5 else f'{found[0]:.2f}', *(f'{x:,.0f}' for x in memories),
                   f'**{found[1]:.2f}**' if found[1] > 0.6 else f'{found[1]:.2f}']
@@ -165,7 +187,8 @@ def report(options, rows):
 
 def main():
     parser = command_line(__doc__, 'examples.md', 5)
-    parser.add_argument('--compiled', action='store_true', help='torch.compile as one more column')
+    parser.add_argument('--compiled', type=int, nargs='?', const=240, metavar='SECONDS',
+                        help='torch.compile as one more column; SECONDS: the most for a network (240)')
     parser.add_argument('--cpu-time', action='store_true', help='time of the processor, for a machine that other work shares: OMP_NUM_THREADS=1')
     parser.add_argument('--memory-of', help=argparse.SUPPRESS)
     parser.add_argument('--side', help=argparse.SUPPRESS)
