@@ -128,6 +128,24 @@ TEST(Module, ADestroyedPartIsMissed) {
         << text;
 }
 
+TEST(Module, ErrorsAfterAMove) {
+  Net from;
+  const Net net = std::move(from);
+  const std::string moved = "[nn] a module was moved elsewhere: call it there";
+  EXPECT_EQ(error_of([&] { from.parameters(); }), moved);
+  EXPECT_EQ(error_of([&] { from.eval(); }), moved);
+  EXPECT_EQ(error_of([&] { from(ones({1, 3})); }), moved);
+  EXPECT_EQ(error_of([&] { from.hidden(ones({1, 3})); }), moved);
+  EXPECT_EQ(error_of([&] { clone(from); }), moved);
+  EXPECT_NE(error_of([&] { *from.hidden.weight; }).find("a Parameter is empty"), std::string::npos);
+}
+
+TEST(Containers, AnIndexOutOfRange) {
+  EXPECT_EQ(error_of([] { Sequential{ReLU()}[4]; }), "[Sequential] there is no element 4 of 1");
+  EXPECT_EQ(error_of([] { ModuleList<Linear>()[0]; }), "[ModuleList] there is no element 0 of 0");
+  EXPECT_EQ(error_of([] { ParameterList()[0]; }), "[ParameterList] there is no element 0 of 0");
+}
+
 TEST(Module, TrainingMode) {
   Net net;
   EXPECT_TRUE(net.training() && net.tail[1].training());

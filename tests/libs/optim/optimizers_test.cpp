@@ -121,6 +121,8 @@ TEST(Optimizers, Mistakes) {
   EXPECT_NE(error_of([&] { SGD({x * 2}, {}); }).find("pass leaf tensors"), std::string::npos);
   EXPECT_NE(error_of([&] { SGD({x}, {}).add_group({x}, {}); }).find("two groups"),
             std::string::npos);
+  EXPECT_EQ(error_of([&] { SGD({x}, {}).lr(4); }), "[optim] there is no group 4 of 1");
+  EXPECT_EQ(error_of([&] { SGD({x}, {}).set_lr(1, 0.1); }), "[optim] there is no group 1 of 1");
   Adam adam({x}, {});
   EXPECT_NE(error_of([&] { adam.load_state_dict({}); }).find("has no \"group.0.lr\""),
             std::string::npos);

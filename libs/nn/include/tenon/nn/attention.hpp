@@ -116,7 +116,7 @@ class MultiheadAttention
   }
   // Appends a key and a value that no mask hides.
   void grow(std::vector<Tensor>& qkv) const {
-    for (size_t i : {1, 2}) {
+    for (const size_t i : {1u, 2u}) {
       std::vector<Tensor> rows{qkv[i]};
       const int64_t batch = qkv[i].shape(1), width = qkv[i].shape(2);
       if (options_.add_bias_kv)

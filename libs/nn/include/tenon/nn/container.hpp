@@ -32,6 +32,13 @@ class Held {
   std::unique_ptr<AnyModule> part_;
   AnyModule* (*copy_)(const AnyModule&);
 };
+template <class Thing>
+const Thing& at(const char* where, const std::vector<Thing>& things, size_t i) {
+  if (i >= things.size())
+    throw Error(TN_OUT_OF_RANGE, "[" + std::string(where) + "] there is no element " +
+                                     std::to_string(i) + " of " + std::to_string(things.size()));
+  return things[i];
+}
 // Named values in insertion order.
 template <class Thing>
 class Named {
@@ -107,7 +114,7 @@ class SequentialOf<Result(Args...)> : public ModuleOf<Result(Args...)> {
   }
   std::string describe() const override { return "Sequential"; }
   size_t size() const { return parts_.size(); }
-  AnyModule& operator[](size_t i) const { return *parts_.at(i); }
+  AnyModule& operator[](size_t i) const { return *detail::at("Sequential", parts_, i); }
 
  private:
   std::vector<detail::Held> parts_;
@@ -126,7 +133,9 @@ class ModuleList : public Module {
   }
   std::string describe() const override { return "ModuleList"; }
   size_t size() const { return parts_.size(); }
-  Part& operator[](size_t i) const { return static_cast<Part&>(*parts_.at(i)); }
+  Part& operator[](size_t i) const {
+    return static_cast<Part&>(*detail::at("ModuleList", parts_, i));
+  }
 
  private:
   std::vector<detail::Held> parts_;
@@ -167,7 +176,9 @@ class ParameterList : public Module {
   }
   std::string describe() const override { return "ParameterList"; }
   size_t size() const { return parameters_.size(); }
-  const Parameter& operator[](size_t i) const { return parameters_.at(i); }
+  const Parameter& operator[](size_t i) const {
+    return detail::at("ParameterList", parameters_, i);
+  }
 
  private:
   std::vector<Parameter> parameters_;

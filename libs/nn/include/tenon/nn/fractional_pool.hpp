@@ -16,7 +16,8 @@ namespace detail {
 // First elements of the windows along a dimension (N, C, count), from samples u (N, C): ⌊(i + u) α⌋ - ⌊u α⌋; the last window is at the end.
 inline Tensor window_starts(const Tensor& samples, int64_t size, int64_t kernel, int64_t count) {
   const Tensor index = arange(0, count, 1, DType::I64, samples.device());
-  const double step = count > 1 ? static_cast<double>(size - kernel) / (count - 1) : 0;
+  const double step =
+      count > 1 ? static_cast<double>(size - kernel) / static_cast<double>(count - 1) : 0;
   const Tensor offset = samples.unsqueeze(-1);
   const Tensor start = trunc((index.to(samples.dtype()) + offset) * step) - trunc(offset * step);
   return where(index == count - 1, size - kernel, start.to(DType::I64));

@@ -18,8 +18,11 @@ using StateDict = std::map<std::string, Tensor>;
 class Parameter {
  public:
   Parameter() = default;
-  Parameter(Parameter&&) noexcept = default;
-  Parameter& operator=(Parameter&&) noexcept = default;
+  Parameter(Parameter&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  Parameter& operator=(Parameter&& other) noexcept {
+    slot_ = std::exchange(other.slot_, nullptr);
+    return *this;
+  }
   Parameter& operator=(const Parameter&) = default;
   // For the copy of a module: the copy of the tensor.
   Parameter(const Parameter& other) : slot_(other.slot_) {
@@ -38,8 +41,10 @@ class Parameter {
   explicit Parameter(detail::Slot* slot) : slot_(slot) {}
   detail::Slot& slot() const {
     if (slot_ == nullptr)
-      throw Error(TN_FAILED_PRECONDITION,
-                  "[nn] a Parameter is empty: assign what add_parameter() returns");
+      throw Error(
+          TN_FAILED_PRECONDITION,
+          "[nn] a Parameter is empty: assign what add_parameter() returns, and use no module "
+          "after it was moved");
     return *slot_;
   }
   detail::Slot* slot_ = nullptr;
@@ -83,7 +88,7 @@ class AnyModule {
   // The direct parts of this module, by name.
   std::vector<std::pair<std::string, AnyModule*>> named_parts() const {
     std::vector<std::pair<std::string, AnyModule*>> found;
-    for (const auto& [name, part] : parts_of(*node_)) found.emplace_back(name, part->self);
+    for (const auto& [name, part] : parts_of(node())) found.emplace_back(name, part->self);
     return found;
   }
 
@@ -91,7 +96,7 @@ class AnyModule {
   std::vector<std::pair<std::string, AnyModule*>> named_modules() const {
     std::vector<std::pair<std::string, AnyModule*>> found;
     std::set<const void*> seen;
-    visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
+    visit("", node(), [&](const std::string& prefix, detail::Node& node) {
       if (seen.insert(&node).second)
         found.emplace_back(prefix.substr(0, prefix.empty() ? 0 : prefix.size() - 1), node.self);
     });
@@ -99,14 +104,14 @@ class AnyModule {
   }
 
   AnyModule& train(bool on = true) {
-    visit("", *node_, [on](const std::string&, detail::Node& node) { node.training = on; });
+    visit("", node(), [on](const std::string&, detail::Node& node) { node.training = on; });
     return *this;
   }
   AnyModule& eval() { return train(false); }
-  bool training() const { return node_->training; }
+  bool training() const { return node().training; }
   // Calls fn for all parts, innermost first, and then for this module.
   AnyModule& apply(const std::function<void(AnyModule&)>& fn) {
-    for (const auto& [name, part] : parts_of(*node_)) part->self->apply(fn);
+    for (const auto& [name, part] : parts_of(node())) part->self->apply(fn);
     fn(*this);
     return *this;
   }
@@ -144,9 +149,9 @@ class AnyModule {
     return add_hook({0, std::move(hook), {}});
   }
   uint64_t register_forward_hook(ForwardHook hook) { return add_hook({0, {}, std::move(hook)}); }
-  bool has_hooks() const { return !node_->hooks.empty(); }
+  bool has_hooks() const { return !node().hooks.empty(); }
   void remove_hook(uint64_t id) {
-    if (std::erase_if(node_->hooks, [id](const detail::Hook& hook) { return hook.id == id; }) == 0)
+    if (std::erase_if(node().hooks, [id](const detail::Hook& hook) { return hook.id == id; }) == 0)
       throw Error(TN_NOT_FOUND, "[nn] " + describe() + " has no hook " + std::to_string(id));
   }
 
@@ -180,14 +185,15 @@ class AnyModule {
   }
   void add_part(const std::string& name, AnyModule& part) {
     check_name(name);
-    node_->own(name, part.node_.get());
+    node().own(name, &part.node());
   }
 
   // A call of this module: runs fn(args...), its forward, between the hooks. Errors say in which layer they arose.
   template <class Fn, class... Args>
   std::invoke_result_t<Fn&, const Args&...> run(Fn&& fn, const Args&... args) const {
+    const detail::Node& own = node();
     try {
-      return node_->hooks.empty() ? fn(args...) : run_hooked(fn, args...);
+      return own.hooks.empty() ? fn(args...) : run_hooked(fn, args...);
     } catch (const Error&) {
       rethrow();
     }
@@ -211,15 +217,15 @@ class AnyModule {
   // The registered tensors that are defined, by path.
   template <class Fn>
   void each_slot(Fn&& fn) const {
-    visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
+    visit("", node(), [&](const std::string& prefix, detail::Node& node) {
       for (const auto& slot : node.slots)
         if (slot->tensor.defined()) fn(prefix + slot->name, *slot);
     });
   }
   void check_name(const std::string& name) const {
     const bool taken =
-        std::ranges::any_of(node_->slots, [&](const auto& slot) { return slot->name == name; }) ||
-        std::ranges::any_of(node_->parts, [&](const auto& part) { return part.first == name; });
+        std::ranges::any_of(node().slots, [&](const auto& slot) { return slot->name == name; }) ||
+        std::ranges::any_of(node().parts, [&](const auto& part) { return part.first == name; });
     if (name.empty() || name.find('.') != std::string::npos || taken)
       throw Error(
           taken ? TN_ALREADY_EXISTS : TN_INVALID_ARGUMENT,
@@ -228,8 +234,8 @@ class AnyModule {
   }
   Parameter add_slot(detail::Slot slot) {
     check_name(slot.name);
-    node_->slots.push_back(std::make_unique<detail::Slot>(std::move(slot)));
-    return Parameter(node_->slots.back().get());
+    node().slots.push_back(std::make_unique<detail::Slot>(std::move(slot)));
+    return Parameter(node().slots.back().get());
   }
   // Lists a tensor that is registered twice only once.
   NamedTensors named(bool buffers) const {
@@ -250,15 +256,15 @@ class AnyModule {
   static Tensor move_parameter(Tensor x, const std::function<Tensor(const Tensor&)>& fn);
   template <class Fn, class... Args>
   std::invoke_result_t<Fn&, const Args&...> run_hooked(Fn& fn, Args... own) const {
-    const std::vector<detail::Hook> hooks = node_->hooks;  // they may remove themselves
+    const std::vector<detail::Hook> hooks = node().hooks;  // they may remove themselves
     std::vector<Tensor> inputs = detail::tensors_of(own...);
     for (const detail::Hook& hook : hooks)
-      if (hook.before) hook.before(*node_->self, inputs);
+      if (hook.before) hook.before(*node().self, inputs);
     detail::set_tensors(inputs, own...);
     auto result = fn(own...);
     std::vector<Tensor> outputs = detail::tensors_of(result);
     for (const detail::Hook& hook : hooks)
-      if (hook.after) hook.after(*node_->self, inputs, outputs);
+      if (hook.after) hook.after(*node().self, inputs, outputs);
     detail::set_tensors(outputs, result);
     return result;
   }
@@ -267,17 +273,22 @@ class AnyModule {
     try {
       throw;
     } catch (const detail::LayerError& error) {
-      throw error.within(*node_);
+      throw error.within(node());
     } catch (const Error& error) {
-      throw detail::LayerError(error, describe(), *node_);
+      throw detail::LayerError(error, describe(), node());
     }
   }
   uint64_t add_hook(detail::Hook hook) {
-    hook.id = ++node_->hook_count;
-    node_->hooks.push_back(std::move(hook));
-    return node_->hook_count;
+    hook.id = ++node().hook_count;
+    node().hooks.push_back(std::move(hook));
+    return node().hook_count;
   }
 
+  detail::Node& node() const {
+    if (node_ == nullptr) [[unlikely]]
+      throw Error(TN_FAILED_PRECONDITION, "[nn] a module was moved elsewhere: call it there");
+    return *node_;
+  }
   std::unique_ptr<detail::Node> node_;
 };
 
@@ -287,7 +298,7 @@ inline AnyModule::AnyModule(const AnyModule& other) {
     throw Error(TN_FAILED_PRECONDITION,
                 "[nn] " + other.describe() +
                     " is not copied when passed by value: move it, or call clone(module)");
-  node_ = copying->take(*other.node_);
+  node_ = copying->take(other.node());
   node_->self = this;
 }
 
@@ -309,7 +320,7 @@ inline AnyModule& AnyModule::replace(const std::function<Tensor(const Tensor&)>&
       left[x.device().get()] += static_cast<uint64_t>(x.numel()) * size_of(x.dtype());
     return now;
   };
-  visit("", *node_, [&](const std::string&, detail::Node& node) {
+  visit("", node(), [&](const std::string&, detail::Node& node) {
     for (const auto& slot : node.slots) {
       Tensor& x = slot->tensor;
       if (!x.defined()) continue;

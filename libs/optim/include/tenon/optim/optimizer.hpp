@@ -234,11 +234,11 @@ class OptimizerOf : public Optimizer {
 
   std::vector<Group>& groups() { return groups_; }
   size_t group_count() const override { return groups_.size(); }
-  double lr(size_t group = 0) const override { return groups_.at(group).options.lr; }
+  double lr(size_t group = 0) const override { return groups_[checked(group)].options.lr; }
   void set_lr(double lr) override {
     for (Group& group : groups_) group.options.lr = lr;
   }
-  void set_lr(size_t group, double lr) override { groups_.at(group).options.lr = lr; }
+  void set_lr(size_t group, double lr) override { groups_[checked(group)].options.lr = lr; }
 
   void visit(StepVisitor& visitor) override {
     for (size_t g = 0; g < groups_.size(); ++g) {
@@ -256,6 +256,12 @@ class OptimizerOf : public Optimizer {
   void load_state_dict(const StateDict& state) override;
 
  private:
+  size_t checked(size_t group) const {
+    if (group >= groups_.size())
+      throw Error(TN_OUT_OF_RANGE, "[optim] there is no group " + std::to_string(group) + " of " +
+                                       std::to_string(groups_.size()));
+    return group;
+  }
   // Whether Derived has a step that can count in replays.
   static constexpr bool can_count() {
     return requires(Derived & derived, Options & options, detail::Bucket & bucket,
