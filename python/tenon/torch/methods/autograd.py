@@ -1,10 +1,12 @@
 """Methods for gradients and history."""
+import functools
 import weakref
 from typing import Any
 
 from ... import _core
 from ..._errors import InvalidArgumentError
 from ..._methods import RETAINING
+from ...autograd import enable_grad, is_grad_enabled, no_grad
 
 class Autograd:
     """Methods by name."""
@@ -30,13 +32,14 @@ class Autograd:
             raise InvalidArgumentError('[register_post_accumulate_grad_hook] only of leaves that require a gradient: use register_hook')
         leaf = weakref.ref(self)
 
-        def call():
+        def call(recording):
             x = leaf()
             if x is not None:
-                hook(x)
+                with enable_grad() if recording else no_grad():  # as in hooks of gradients
+                    hook(x)
 
         def put_off(_):
-            _core._after_backward(call)
+            _core._after_backward(functools.partial(call, is_grad_enabled()))
         return self.register_hook(put_off)
 
     def reinforce(self: Any, reward):
