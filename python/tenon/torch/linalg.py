@@ -323,6 +323,25 @@ def cond(A, p=None, *, out=None):
     return into(out, matrix_norm(A, p) * matrix_norm(inv(_square('cond', A)), p))
 
 
+def _best_splits(sizes):
+    """For each run of matrices, first to last, of which matrix i has sizes[i] rows: behind which one its cheapest product is split."""
+    count = len(sizes) - 1
+    costs, splits = {(i, i): 0 for i in range(count)}, {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            costs[i, j], splits[i, j] = min((costs[i, k] + costs[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+    return splits
+
+
+def _chained(tensors, splits, first, last):
+    """The product of the matrices first to last."""
+    if first == last:
+        return tensors[first]
+    split = splits[first, last]
+    return _matmul(_chained(tensors, splits, first, split), _chained(tensors, splits, split + 1, last))
+
+
 def multi_dot(tensors, *, out=None):
     """The product of several matrices, in the cheapest order; the first and the last may be vectors."""
     tensors = list(tensors)
@@ -337,10 +356,7 @@ def multi_dot(tensors, *, out=None):
     row, column = tensors[0].ndim == 1, tensors[last].ndim == 1
     tensors[0] = ops['unsqueeze'](tensors[0], 0) if row else tensors[0]
     tensors[last] = ops['unsqueeze'](tensors[last], 1) if column else tensors[last]
-    while len(tensors) > 1:  # eliminates the largest inner dimension first
-        i = max(range(len(tensors) - 1), key=lambda i: tensors[i].shape[1])
-        tensors[i:i + 2] = [_matmul(tensors[i], tensors[i + 1])]
-    found = tensors[0]
+    found = _chained(tensors, _best_splits([x.shape[0] for x in tensors] + [tensors[-1].shape[1]]), 0, last)
     return into(out, _reshape(found, (found.shape[0],) * (not row) + (found.shape[1],) * (not column)))
 
 
