@@ -28,12 +28,14 @@ int64_t now() {
       .count();
 }
 
-std::string shape_of(const tn_tensor* x) {
-  std::string text(detail::to_view(tn_dtype_name(tn_tensor_dtype(x))));
-  text += '[';
+// Appends dtype and shape of x to a list.
+void append_shape(std::string& list, const tn_tensor* x) {
+  if (!list.empty()) list += ", ";
+  list += detail::to_view(tn_dtype_name(tn_tensor_dtype(x)));
+  list += '[';
   for (uint32_t i = 0; i < tn_tensor_ndim(x); ++i)
-    text += (i > 0 ? ", " : "") + std::to_string(tn_tensor_shape(x)[i]);
-  return text + ']';
+    list += (i > 0 ? ", " : "") + std::to_string(tn_tensor_shape(x)[i]);
+  list += ']';
 }
 
 // Paths of loaded plugins that have devices: of their libraries, or of their cards.
@@ -116,13 +118,14 @@ class Profiler {
     detail::check(failed);
   }
 
-  // (op, provider, operands, start, end, depth, bytes used behind it) of each call that came to its end; times in ns.
+  // (op, provider, operands, start, end, depth, bytes used behind it, results) of each call that came to its end; times in ns.
   nb::list events() const {
     nb::list out;
     for (const Event& event : events_)
       if (event.end != 0)
         out.append(nb::make_tuple(detail::to_view(tn_op_name(event.op)), event.provider,
-                                  event.operands, event.start, event.end, event.depth, event.used));
+                                  event.operands, event.start, event.end, event.depth, event.used,
+                                  event.results));
     return out;
   }
 
@@ -153,16 +156,15 @@ class Profiler {
     size_t depth;
     uint64_t used;
     std::string_view provider;  // static storage
-    std::string operands;
+    std::string operands, results;
   };
 
   void before(const tn_op* op, const tn_value* args, uint32_t count) {
     std::string operands;
     for (uint32_t i = 0; i < count; ++i)
-      if (args[i].tag == TN_VALUE_TENSOR)
-        operands += (operands.empty() ? "" : ", ") + shape_of(args[i].as.tensor);
+      if (args[i].tag == TN_VALUE_TENSOR) append_shape(operands, args[i].as.tensor);
     open_.push_back(events_.size());
-    events_.push_back({op, 0, 0, open_.size() - 1, 0, {}, std::move(operands)});
+    events_.push_back({op, 0, 0, open_.size() - 1, 0, {}, std::move(operands), {}});
     tag(events_.size());
     events_.back().start = now();
   }
@@ -178,6 +180,8 @@ class Profiler {
     event.end = end;
     event.depth = open_.size();
     event.provider = detail::to_view(provider);
+    for (uint32_t i = 0; i < count; ++i)
+      if (outs[i] != nullptr) append_shape(event.results, outs[i]);
     if (count > 0 && outs[0] != nullptr) {
       tn_memory_stats stats{};
       stats.struct_size = sizeof(stats);

@@ -147,11 +147,11 @@ class profiler:
 
 
 class Event:
-    """One call: op, provider, operands, start and end in ns, depth, bytes in use afterwards, ns on a device that reports them."""
-    __slots__ = ('op', 'provider', 'operands', 'start', 'end', 'depth', 'used', 'inside', 'device')
+    """One call: op, provider, operands and results, start and end in ns, depth, bytes in use afterwards, ns on a device that reports them."""
+    __slots__ = ('op', 'provider', 'operands', 'results', 'start', 'end', 'depth', 'used', 'inside', 'device')
 
-    def __init__(self, op, provider, operands, start, end, depth, used):
-        self.op, self.provider, self.operands, self.start, self.end = op, provider, operands, start, end
+    def __init__(self, op, provider, operands, start, end, depth, used, results):
+        self.op, self.provider, self.operands, self.results, self.start, self.end = op, provider, operands, results, start, end
         self.depth, self.used, self.inside, self.device = depth, used, 0, 0
 
     @property

@@ -1,5 +1,5 @@
 """torch.utils: data, checkpoint, dlpack, hooks."""
-_MODULES = '_pytree', 'benchmark', 'checkpoint', 'data', 'dlpack', 'hooks', 'model_zoo', 'tensorboard'
+_MODULES = '_pytree', 'benchmark', 'checkpoint', 'data', 'dlpack', 'flop_counter', 'hooks', 'model_zoo', 'module_tracker', 'tensorboard'
 
 
 def __getattr__(name):

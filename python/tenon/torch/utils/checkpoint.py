@@ -1,6 +1,8 @@
 """torch.utils.checkpoint: parts of a network that backward computes again instead of keeping them (Chen et al. 2016)."""
 import contextlib
+import functools
 import threading
+from typing import Any
 
 from ... import _core
 from ..._core import default_generator
@@ -133,14 +135,17 @@ class _Checkpoint(Function):
         return None, None, None, *(next(found) if need else None for need in needed)
 
 
-def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, context_fn=noop_context_fn, determinism_check='default',
+def checkpoint(function=None, *args, use_reentrant=None, preserve_rng_state=True, context_fn=noop_context_fn, determinism_check='default',
                debug=False, early_stop=True, **kwargs):
     """function(*args, **kwargs), whose inner results are not kept for backward but computed again there.
 
     Gradients go to tensors in args and kwargs and to any others that the function uses, such as its parameters. Random numbers
     (preserve_rng_state) and autocast are the same the second time; context_fn returns scopes for both passes. Every floating result
-    requires gradients. use_reentrant, determinism_check, debug and early_stop have no effect.
+    requires gradients. use_reentrant, determinism_check, debug and early_stop have no effect. Without a function this is a decorator.
     """
+    if function is None:
+        options: Any = {'preserve_rng_state': preserve_rng_state, 'context_fn': context_fn}
+        return lambda function: functools.wraps(function)(functools.partial(checkpoint, function, **options))
     first, second = context_fn()
     if not is_grad_enabled():
         with first:
