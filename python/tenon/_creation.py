@@ -160,10 +160,12 @@ def randn(shape, *more, dtype=None, device=None, generator=None, requires_grad=F
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """Shares the memory of anything with ``__dlpack__``; copies if copy=True, or to reach another device.
+    """Shares the memory of anything with ``__dlpack__``, or of a capsule; copies if copy=True, or to reach another device.
 
     Read-only memory becomes a tensor that refuses writes. Bools whose bytes are not 0 or 1 are copied too.
     """
+    if type(x).__name__ == 'PyCapsule':
+        return _place(_clone(_from_capsule(x)) if copy else _from_capsule(x), None, device)
     if not hasattr(x, '__dlpack__'):
         raise TypeError(f'[from_dlpack] {type(x).__name__} has no __dlpack__')
     try:

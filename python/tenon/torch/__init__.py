@@ -69,7 +69,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps mtia cpu distributions amp
     compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops fx _utils ao
-    nested masked futures serialization __config__'''.split())
+    nested masked futures serialization quasirandom __config__'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -87,6 +87,7 @@ _LAZY = {name: module for module, names in {
     'cuda.streams': 'Event Stream',
     'storage': '''TypedStorage UntypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage
         ByteStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage''',
+    'random': 'thread_safe_generator',
     'futures': 'Future',
     'jit': 'fork wait ScriptFunction ScriptModule',
     'sizes': 'SymBool SymFloat SymInt',
@@ -113,7 +114,7 @@ _LAZY = {name: module for module, names in {
         set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always
         use_deterministic_algorithms''',
     'extra': '''affine_grid_generator conv_tbc detach detach_copy adaptive_max_pool1d frobenius_norm from_dlpack get_device grid_sampler_2d
-        grid_sampler_3d max_pool1d_with_indices norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
+        grid_sampler_3d max_pool1d_with_indices native_channel_shuffle norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
         split_copy sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack view_as_complex_copy
         view_as_real_copy''',
     '_checks': '_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type _check_value _check_with',

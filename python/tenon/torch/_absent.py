@@ -29,12 +29,12 @@ _ABSENT = {
             cudnn_grid_sampler cudnn_is_acceptable miopen_batch_norm miopen_convolution miopen_convolution_add_relu
             miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn
             mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d
-            mkldnn_rnn_layer native_batch_norm native_channel_shuffle native_group_norm native_layer_norm native_norm
+            mkldnn_rnn_layer native_batch_norm native_group_norm native_layer_norm native_norm
             is_vulkan_available profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 hash_tensor''',
         _SCRIPT: '''classproperty compiled_with_cxx11_abi get_file_path import_ir_module import_ir_module_from_buffer
             init_num_threads merge_type_from_type_comment parse_ir parse_schema parse_type_comment
             prepare_multiprocessing_environment slice_inverse sym_constrain_range sym_constrain_range_for_size sym_fresh_size
-            thread_safe_generator unify_type_list''',
+            unify_type_list''',
         "Python's `while` runs eagerly, tenon.graph.loop is recorded": 'while_loop',
         _CELLS: 'gru lstm rnn_relu rnn_tanh',
         _REMOVED: 'eig lstsq matrix_rank solve symeig',
@@ -43,10 +43,8 @@ _ABSENT = {
         'scale the rows that are used in torch.no_grad()': 'embedding_renorm_',
         "it belongs to PyTorch's own machinery": 'monitor package',
     },
-    'random': {_SCRIPT: 'thread_safe_generator'},
     'nn.functional': {
         'use tenon.scaled_matmul': 'grouped_mm scaled_addmm scaled_addmm_ scaled_grouped_mm scaled_mm',
-        _BACKEND: 'native_channel_shuffle',
         _SCRIPT: '''Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary
             has_torch_function_variadic''',
     },

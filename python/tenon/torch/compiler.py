@@ -7,13 +7,14 @@ from .._errors import PreconditionError
 from ..autograd import is_grad_enabled
 from ..nn.module import Module
 
-__all__ = ['OptimizedModule', 'allow_in_graph', 'assume_constant_result', 'compile', 'cond', 'cudagraph_mark_step_begin', 'disable', 'is_compiling',
-           'is_dynamo_compiling', 'is_exporting', 'list_backends', 'nested_compile_region', 'reset']
+__all__ = ['OptimizedModule', 'allow_in_graph', 'assume_constant_result', 'compile', 'cond', 'cudagraph_mark_step_begin', 'disable', 'get_default_backend',
+           'is_compiling', 'is_dynamo_compiling', 'is_exporting', 'list_backends', 'nested_compile_region', 'nonstrict_trace', 'reset',
+           'set_default_backend']
 
 _AS_WRITTEN = ('eager', 'aot_eager', 'aot_eager_decomp_partition')
 
 
-def compile(model=None, *, fullgraph=False, dynamic=None, backend='inductor', mode=None, options=None, disable=False):
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False):
     """A function or module whose calls without gradients are recorded and run as programs, as by `tenon.compile`.
 
     Calls that need gradients run as written, and so does what cannot be recorded, with one warning, even if fullgraph is set; a whole
@@ -25,6 +26,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend='inductor', mo
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
     if not callable(model):
         raise RuntimeError(f'[compile] needs a function or module, not {type(model).__name__}')
+    backend = get_default_backend() if backend is None else backend
     if disable or backend in _AS_WRITTEN:
         return model
     if not isinstance(backend, str):
@@ -100,7 +102,7 @@ def allow_in_graph(fn):
     return fn
 
 
-assume_constant_result = nested_compile_region = allow_in_graph
+assume_constant_result = nonstrict_trace = nested_compile_region = allow_in_graph
 
 
 def is_compiling():
@@ -114,6 +116,19 @@ is_dynamo_compiling = is_exporting = is_compiling
 def list_backends(exclude_tags=('debug', 'experimental')):
     """The one that there is."""
     return ['tenon']
+
+
+_backend = [None]  # what set_default_backend() was given
+
+
+def set_default_backend(backend):
+    """Sets what `torch.compile` uses where it is given no backend; None means tenon.compile."""
+    _backend[0] = backend
+
+
+def get_default_backend():
+    """What `torch.compile` uses where it is given no backend."""
+    return _backend[0] or 'inductor'
 
 
 def cudagraph_mark_step_begin():

@@ -12,6 +12,7 @@ from .join import split as _split
 from .linalg import householder_product as orgqr
 from .linalg import matrix_norm
 from .nn.functional import affine_grid as _affine_grid
+from .nn.functional import channel_shuffle as native_channel_shuffle
 from .nn.functional import conv_tbc
 from .nn.functional import grid_sampler as grid_sampler_2d
 from .nn.functional import adaptive_max_pool1d_with_indices as adaptive_max_pool1d
@@ -24,7 +25,7 @@ from .shape import select as _select
 grid_sampler_3d = grid_sampler_2d
 
 __all__ = ['adaptive_max_pool1d', 'affine_grid_generator', 'conv_tbc', 'detach', 'detach_copy', 'frobenius_norm', 'from_dlpack', 'get_device',
-           'grid_sampler_2d', 'grid_sampler_3d', 'max_pool1d_with_indices', 'norm_except_dim', 'nuclear_norm', 'orgqr', 'range',
+           'grid_sampler_2d', 'grid_sampler_3d', 'max_pool1d_with_indices', 'native_channel_shuffle', 'norm_except_dim', 'nuclear_norm', 'orgqr', 'range',
            'segment_reduce', 'select_copy', 'slice_copy', 'split_copy', 'sym_float', 'sym_int', 'sym_ite', 'sym_max',
            'sym_min', 'sym_not', 'sym_sqrt', 'sym_sum', 'to_dlpack', 'view_as_complex_copy', 'view_as_real_copy']
 

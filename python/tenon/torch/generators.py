@@ -41,13 +41,14 @@ class Generator(_core.Generator):
         return tensor(list(_STATE.pack(*super().get_state())), dtype=_core.uint8, device='cpu')
 
     def set_state(self, new_state):  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Goes on from a state that get_state() gave."""
+        """Goes on from a state that get_state() gave, and returns the generator."""
         if check(new_state, 'set_state').dtype is not _core.uint8:
             raise TypeError(f'[set_state] needs a tensor of uint8, not {new_state.dtype}')
         if new_state.size != _STATE.size:
             raise InvalidArgumentError(f'[set_state] needs the {_STATE.size} bytes that get_state() gave, not {new_state.size}: '
                                        'generators of other libraries are others')
         super().set_state(_STATE.unpack(bytes(new_state.tolist())))
+        return self
 
     def clone_state(self):
         """A generator of its own that draws the same numbers from here on."""

@@ -98,11 +98,13 @@ def set_default_dtype(d):
 
 
 def set_default_tensor_type(t):
-    """set_default_dtype() with the name of a type of tensors, 'torch.DoubleTensor'."""
-    name = next((name for name, kind in _TENSORS.items() if t == f'torch.{kind}Tensor'), None)
-    if name is None:
-        raise TypeError(f'[set_default_tensor_type] {t!r} is not known: use set_default_dtype() and set_default_device()')
-    set_default_dtype(_core.as_dtype(name))
+    """set_default_dtype() and set_default_device() by a type of tensors or its name: torch.DoubleTensor, 'torch.cuda.FloatTensor'."""
+    from .legacy import dtype_and_device
+    dtype, place = dtype_and_device(t)
+    if place is None:
+        raise TypeError(f'[set_default_tensor_type] {t!r} is no type of tensors: use set_default_dtype() and set_default_device()')
+    set_default_dtype(dtype)
+    set_default_device(None if place == 'cpu' else place)
 
 
 def get_default_device():
@@ -154,7 +156,10 @@ def typename(obj, /):
         return f'torch.{_TENSORS.get(obj.dtype.name, obj.dtype.name.capitalize())}Tensor'
     kind = obj if hasattr(obj, '__qualname__') else type(obj)
     module = getattr(kind, '__module__', None)
-    return kind.__qualname__ if module in (None, 'builtins') else f'{module}.{kind.__qualname__}'
+    if module in (None, 'builtins'):
+        return kind.__qualname__
+    inside = module.removeprefix('tenon.').removeprefix('torch.')  # modules are called as PyTorch calls them
+    return f'{module if inside == module else "torch." + inside}.{kind.__qualname__}'
 
 
 _TENSORS = {'float32': 'Float', 'float64': 'Double', 'float16': 'Half', 'bfloat16': 'BFloat16', 'int64': 'Long', 'int32': 'Int',

@@ -157,8 +157,5 @@ def fork_rng(devices=None, enabled=True, device_type='cuda'):
             set_rng_state(state)
 
 
-def __getattr__(name):
-    if name[:2] == '__':
-        raise AttributeError(name)
-    from ._absent import absent
-    raise absent('random', name)
+def thread_safe_generator():
+    """None: workers of a DataLoader are processes, each with a default generator of its own."""

@@ -6,7 +6,7 @@ from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
 from .bits import shown
-from .create import from_file, tensor
+from .create import from_file, tensor, zeros
 from .legacy import DTYPES
 
 __all__ = ['TypedStorage', 'UntypedStorage']
@@ -115,7 +115,10 @@ class UntypedStorage(_Storage):
 
 
 class TypedStorage(_Storage):
-    """The elements of a tensor's memory: Tensor.storage()."""
+    """TypedStorage(size, dtype=...) of new memory; Tensor.storage(), the elements of a tensor's."""
+
+    def __init__(self, size: Any = 0, *, dtype=None, device=None):
+        super().__init__(size if hasattr(size, 'dtype') else zeros((size,), dtype=dtype, device=device))
 
     def untyped(self):
         """The bytes of the same memory."""

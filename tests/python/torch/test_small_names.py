@@ -121,3 +121,122 @@ def test_models_of_a_folder(torch, tmp_path):
     (tmp_path / 'hubconf.py').write_text('dependencies = ["no_such_package"]\n')
     with pytest.raises(RuntimeError, match='no_such_package'):
         ours.hub.load(str(tmp_path), 'small', source='local')
+
+
+def kept_in_step(t):
+    weight = t.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    modes = []
+
+    def step(leaf):
+        modes.append(t.is_grad_enabled())
+        if not modes[-1]:
+            leaf.add_(leaf.grad, alpha=-0.5)
+            leaf.grad = None
+    weight.register_post_accumulate_grad_hook(step)
+    for create_graph in (False, True):
+        (weight * t.tensor([1.0, 2.0, 3.0])).sum().backward(create_graph=create_graph)
+    return weight, weight.grad, modes
+
+
+@pytest.mark.filterwarnings('ignore:Using backward')
+def test_hooks_after_accumulation_may_change_the_leaf(torch):
+    same(torch, kept_in_step)
+
+
+def ends_of_passes(t):
+    told = []
+    x = t.ones(2, requires_grad=True)
+
+    def hook(gradient):
+        t.autograd.Variable._execution_engine.queue_callback(lambda: told.append('end'))
+        told.append('hook')
+    y = x * 2
+    y.register_hook(hook)
+    x.register_hook(lambda gradient: told.append('leaf'))
+    y.sum().backward()
+    return told
+
+
+def test_callbacks_at_the_end_of_a_pass(torch):
+    same(torch, ends_of_passes)
+    with pytest.raises(RuntimeError, match='no backward pass'):
+        ours.autograd.graph.queue_callback(print)
+
+
+def rearranged(t):
+    from importlib import import_module
+    rearrange = import_module(t.__name__ + '.func').rearrange
+    x = t.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5)
+    found = [rearrange(x, pattern, **lengths) for pattern, lengths in (
+        ('b h w c -> b h w c', {}), ('b h w c -> (b h) w c', {}), ('b h w c -> h (b w) c', {}), ('b h w c -> b c h w', {}), ('b h w c -> b (c h w)', {}),
+        ('b h (w1 w) c -> (b w1) h w c', {'w1': 2}), ('b h (w w1) c -> b h w (c w1)', {'w1': 2}), ('b ... -> ... b', {}), ('... c -> c (...)', {}), ('b h w c -> b h 1 (w c)', {}))]
+    return found, rearrange([x[0], x[1]], 'n a b c -> a n b c')
+
+
+def test_rearrange(torch):
+    same(torch, rearranged)
+    x = ours.ones(2, 3)
+    for pattern, lengths in (('a b', {}), ('a b c -> a', {}), ('a b -> a', {}), ('a a -> a', {}), ('(a c) b -> a b c', {'c': 3}), ('a (b c) -> a b c', {}), ('a b) -> b a', {})):
+        with pytest.raises(ValueError, match='rearrange'):
+            ours.func.rearrange(x, pattern, **lengths)
+
+
+def spellings(t):
+    try:
+        t.set_default_tensor_type(t.DoubleTensor)
+        found = [t.zeros(1).dtype]
+        t.set_default_tensor_type('torch.FloatTensor')
+        found.append(t.zeros(1).dtype)
+    finally:
+        t.set_default_dtype(t.float32)
+    x = t.arange(4)
+    shared = t.from_dlpack(t.to_dlpack(x))
+    shared[0] = -9
+    generator = t.Generator()
+    again = generator.set_state(generator.get_state())
+    storage = t.TypedStorage(5, dtype=t.float32)
+    names = t.nn.Parameter, t.nn.Linear(1, 1), t.optim.SGD, t.utils.data.DataLoader
+    return [str(each) for each in found], x, again is generator, t.is_storage(storage), len(storage), t.Event(device='cpu').query(), [
+        t.typename(each).startswith('torch.') for each in names], t.native_channel_shuffle(t.ones(1, 4, 2, 2), 2)
+
+
+@pytest.mark.filterwarnings('ignore')
+def test_spellings(torch):
+    same(torch, spellings)
+    with pytest.raises(TypeError, match='no type of tensors'):
+        ours.set_default_tensor_type(3)
+
+
+def recomputed(t):
+    from importlib import import_module
+    checkpoint = import_module(t.__name__ + '.utils.checkpoint').checkpoint
+    runs = []
+
+    @checkpoint(use_reentrant=False)
+    def part(x, scale=1.0):
+        runs.append(1)
+        return (x * scale).sin()
+    x = t.ones(3, requires_grad=True)
+    part(x, scale=2.0).sum().backward()
+    return x.grad, len(runs)
+
+
+def test_checkpoint_as_a_decorator(torch):
+    same(torch, recomputed)
+
+
+def backends(t):
+    seen = [t.compiler.get_default_backend()]
+    t.compiler.set_default_backend('eager')
+    seen.append(t.compiler.get_default_backend())
+
+    def double(x):
+        return x * 2
+    compiled = t.compile(double)
+    seen.append(compiled(t.ones(2)))
+    t.compiler.set_default_backend(None)
+    return seen, t.compiler.get_default_backend()
+
+
+def test_default_backends(torch):
+    same(torch, backends)

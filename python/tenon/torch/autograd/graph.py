@@ -11,7 +11,8 @@ from .._backward_names import Node, step_of
 from .._common import absent
 from .gradients import GradientEdge
 
-__all__ = ['GradientEdge', 'Node', 'disable_saved_tensors_hooks', 'get_gradient_edge', 'register_multi_grad_hook', 'save_on_cpu', 'saved_tensors_hooks']
+__all__ = ['GradientEdge', 'Node', 'disable_saved_tensors_hooks', 'get_gradient_edge', 'queue_callback', 'register_multi_grad_hook', 'save_on_cpu',
+           'saved_tensors_hooks']
 
 _threads = threading.local()  # disabled: the text of the error
 
@@ -129,6 +130,12 @@ def register_multi_grad_hook(tensors, fn, *, mode='all'):
     return _Handles([x.register_hook(first) for x in tensors])
 
 
+def queue_callback(callback):
+    """Calls it when the backward pass that runs has ended; hooks of gradients ask for this."""
+    if not _core._after_backward(callback):
+        raise RuntimeError('[queue_callback] no backward pass runs: call it in a hook')
+
+
 def get_gradient_edge(tensor):
     """Where the gradient of a tensor goes; autograd.grad() takes it in place of the tensor, which may be gone by then."""
     if not tensor.requires_grad:
@@ -140,7 +147,6 @@ _INSTEAD = {
     'allow_mutation_on_saved_tensors': 'clone() a tensor before it is changed',
     'node_creation_hook': 'register_hook() of a tensor',
     'increment_version': 'write to the tensor',
-    'queue_callback': 'call the function after backward()',
     'region_activation_memory_budget': 'save less with torch.utils.checkpoint',
     'set_warn_on_accumulate_grad_stream_mismatch': 'a device has one stream',
     'set_override_stale_capture_stream': 'a device has one stream',

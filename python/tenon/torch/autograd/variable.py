@@ -9,8 +9,20 @@ class _Tensors(type):
         return isinstance(value, Tensor)
 
 
+class _Engine:
+    """What runs backward passes."""
+
+    @staticmethod
+    def queue_callback(callback):
+        """torch.autograd.graph.queue_callback()."""
+        from .graph import queue_callback as queue
+        queue(callback)
+
+
 class Variable(metaclass=_Tensors):
     """Variable(x, requires_grad) is x as a tensor without history; every Tensor is a Variable."""
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data, requires_grad=False) -> Tensor:
         if not isinstance(data, Tensor):

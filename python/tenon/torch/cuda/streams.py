@@ -32,7 +32,7 @@ class Stream(cpu.Stream):
 class Event(cpu.Event):
     """A time after all work begun before it; record() waits for that work."""
 
-    def __init__(self, enable_timing=False, blocking=False, interprocess=False):
+    def __init__(self, enable_timing=False, blocking=False, interprocess=False, device=None):
         super().__init__(enable_timing)
 
     def record(self, stream=None):

@@ -1,17 +1,11 @@
 """torch.func: gradients and batches of functions, built on tenon.func; arguments and results may be nested dicts, lists and tuples."""
-from .._common import absent
 from .batches import vmap
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .rearrange import rearrange
 
 __all__ = ['debug_unwrap', 'functional_call', 'functionalize', 'grad', 'grad_and_value', 'hessian', 'jacfwd', 'jacrev', 'jvp', 'linearize',
-           'replace_all_batch_norm_modules_', 'stack_module_state', 'vjp', 'vmap']
-
-# Names that are not offered, and what to use instead.
-_INSTEAD = {
-    'rearrange': 'permute(), reshape() and unflatten() of a tensor',
-}
-
+           'rearrange', 'replace_all_batch_norm_modules_', 'stack_module_state', 'vjp', 'vmap']
 
 def debug_unwrap(tensor, *, recurse=True):
     """Returns the tensor: transformations here work on plain tensors."""
@@ -23,6 +17,3 @@ def functionalize(func, *, remove='mutations'):
     if remove not in ('mutations', 'mutations_and_views'):
         raise RuntimeError(f"[functionalize] remove is {remove!r}, must be 'mutations' or 'mutations_and_views'")
     return func
-
-
-__getattr__ = absent(__name__, _INSTEAD)

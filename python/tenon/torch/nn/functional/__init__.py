@@ -26,6 +26,7 @@ from .pool import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .spatial import (affine_grid, channel_shuffle, constant_pad_nd, fold, grid_sample, grid_sampler, interpolate, pad,
                       pixel_shuffle, pixel_unshuffle, unfold, upsample, upsample_bilinear, upsample_nearest)
 
+native_channel_shuffle = channel_shuffle
 _IN_PLACE = frozenset('celu_ elu_ hardtanh_ leaky_relu_ relu_ rrelu_ selu_ threshold_'.split())
 
 
