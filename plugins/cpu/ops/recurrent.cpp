@@ -79,9 +79,12 @@ struct Forward {
       const Span units = l.units(p);
       for (int64_t first = rows.begin; first < rows.end; first += kRowsAtOnce) {
         const int64_t m = std::min(kRowsAtOnce, rows.end - first);
-        for (int64_t q = 0; q < 4; ++q)
+        for (int64_t q = 0; q < 4; ++q) {
+          fetch(x + 4 * (l.place(k) * l.state_size() + first * l.width) + q * l.width + units.begin,
+                4 * l.width, m, units.size());
           multiply<T, F>(l, m, units.size(), l.width, h + first * l.width, panel(p, q),
                          sums + q * l.panel, 4 * l.panel);
+        }
         for (int64_t r = 0; r < m; ++r) bend(k, first + r, units, sums + 4 * r * l.panel);
       }
     }

@@ -76,11 +76,19 @@ struct Backward {
     for (int64_t p = panels.begin; p < panels.end; ++p) {
       const Span units = l.units(p);
       const int64_t at = rows.begin * l.width;
+      if (k >= 0) fetch_units(k, rows, units);
       if (k + 1 < l.steps)
         multiply<T, F>(l, rows.size(), units.size(), 4 * l.width, gx_of(k + 1) + 4 * at, panel(p),
                        gh + at + units.begin, l.width);
       for (int64_t r = rows.begin; k >= 0 && r < rows.end; ++r) bend(k, r, units);
     }
+  }
+  void fetch_units(int64_t k, Span rows, Span units) const {
+    const int64_t w = l.width, m = rows.size(), n = units.size(), size = l.state_size(),
+                  at = rows.begin * w, now = l.place(k) * size + at;
+    fetch(gy + now + units.begin, w, m, n);
+    if (k > 0) fetch(c + l.place(k - 1) * size + at + units.begin, w, m, n);
+    for (int64_t q = 0; q < 4; ++q) fetch(gates + 4 * now + q * w + units.begin, 4 * w, m, n);
   }
   // Some units of a row.
   HWY_INLINE void bend(int64_t k, int64_t r, Span units) const {
