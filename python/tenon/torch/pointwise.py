@@ -146,7 +146,7 @@ def logit(input, eps=None, *, out=None):
     x = _real(input, 'logit')
     if eps is not None:
         x = _where(x < eps, eps, _where(x > 1 - eps, 1 - eps, x))
-    return into(out, ops['log'](x) - ops['log1p'](-x))
+    return into(out, ops['log'](x / (1 - x)))
 
 
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None):
