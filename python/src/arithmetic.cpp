@@ -104,7 +104,7 @@ PyObject* not_an_operand(Operator op, PyObject* a, PyObject* b) {
     return is_array ? compare_array(op, a, b) : Py_NewRef(Py_NotImplemented);
   if (other == b && is_array) Py_RETURN_NOTIMPLEMENTED;
   if (PyObject_CheckBuffer(other) || PyObject_HasAttrString(other, "__dlpack__") ||
-      PyList_Check(other) || PyTuple_Check(other))
+      PyList_CheckExact(other) || PyTuple_CheckExact(other))  // subclasses may know tensors
     return PyErr_Format(
         PyExc_TypeError,
         "[%s] an operand must be a Tensor or a number, not %.200s: make it a tensor with "

@@ -50,12 +50,17 @@ class _Parsing:
         return None if device is None else modes.device(device), dtype, non_blocking, memory_format
 
 
+class _OfScripts:
+    """What PyTorch's compiler of scripts is made of, for annotations."""
+
+
 class _C:
     """torch._C: what packages ask for is offered under torch."""
 
     Generator, default_generator, _TensorMeta = Generator, default_generator, type(Tensor)
     DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard = _Names(), _Keys, contextlib.nullcontext
     _nn = _Parsing()
+    Block = Graph = Node = Value = _OfScripts
     DisableTorchFunction, DisableTorchFunctionSubclass = DisableTorchFunction, DisableTorchFunctionSubclass
     _log_api_usage_once = _get_tracing_state = staticmethod(nothing)
     _instead = staticmethod(absent('tenon.torch._C', {}))

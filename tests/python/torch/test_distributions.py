@@ -3,11 +3,15 @@ import itertools
 import math
 import os
 import pathlib
+import sys
 
 import pytest
 
 import tenon
 import tenon.torch as ours
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from beside import same
 
 
 def vec(*values):
@@ -359,3 +363,32 @@ def test_parameters_are_refused_in_pytorchs_words(torch, call):
             call(t.distributions, t)
         texts.append(str(caught.value).split('] ', 1)[-1] if t is ours else str(caught.value))
     assert texts[0] == texts[1]
+
+
+def of_a_program(t):
+    d = t.distributions
+
+    class Shifted(d.Normal):
+        def __init__(self, loc, scale, shift):
+            super().__init__(loc, scale)
+            self.shift = shift
+
+        def expand(self, batch_shape, _instance=None):
+            made = self._get_checked_instance(Shifted, _instance)
+            made.shift = self.shift.expand(batch_shape)
+            return super().expand(batch_shape, made)
+
+    class Plain(d.Normal):
+        def __init__(self, loc):
+            super().__init__(loc, t.ones(()))
+
+    wide = Shifted(t.zeros(2), t.ones(2), t.tensor(3.0)).expand((3, 2))
+    try:
+        refused = Plain(t.zeros(2))._get_checked_instance(Plain.__base__)
+    except NotImplementedError:
+        refused = 'refused'
+    return type(wide).__name__, wide.batch_shape, wide.shift, wide.loc, wide.log_prob(t.ones(3, 2)), refused, repr(d.ExpTransform().inv)
+
+
+def test_distributions_of_a_program_expand(torch):
+    same(torch, of_a_program)

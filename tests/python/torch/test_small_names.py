@@ -240,3 +240,19 @@ def backends(t):
 
 def test_default_backends(torch):
     same(torch, backends)
+
+
+def own_operands(t):
+    class Pair(tuple):
+        def __rmul__(self, factor):
+            return Pair(factor * each for each in self)
+
+        def __radd__(self, other):
+            return Pair(other + each for each in self)
+    return list(t.tensor([2.0]) * Pair([t.ones(1), t.zeros(1)])), list(t.tensor(1) + Pair([t.ones(1)]))
+
+
+def test_subclasses_of_tuples_compute_themselves(torch):
+    same(torch, own_operands)
+    with pytest.raises(TypeError, match='asarray'):
+        ours.ones(2) * (1, 2)

@@ -185,7 +185,7 @@ class MixtureSameFamily(Distribution):
     def __repr__(self):
         return f'MixtureSameFamily(\n  {self._mixture_distribution},\n  {self._component_distribution})'
 
-    def expand(self, batch_shape, _instance=None):
+    def _expanded(self, batch_shape):
         component = self._component_distribution
         return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), component.expand((*batch_shape, component.batch_shape[-1])), False)
 
@@ -240,7 +240,7 @@ class _LogitRelaxedBernoulli(Distribution):
         self.temperature, self._bernoulli = torch.as_tensor(temperature), Bernoulli(probs, logits, validate_args)
         super().__init__(self._bernoulli.batch_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def _expanded(self, batch_shape):
         return _LogitRelaxedBernoulli(self.temperature, logits=self.logits.expand(batch_shape), validate_args=False)
 
     probs, logits = property(lambda self: self._bernoulli.probs), property(lambda self: self._bernoulli.logits)
@@ -278,7 +278,7 @@ class _ExpRelaxedCategorical(Distribution):
         self.temperature, self._categorical = torch.as_tensor(temperature), Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def _expanded(self, batch_shape):
         logits = self.logits.expand((*batch_shape, *self._event_shape))
         return _ExpRelaxedCategorical(self.temperature, logits=logits, validate_args=False)
 

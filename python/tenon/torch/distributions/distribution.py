@@ -83,8 +83,23 @@ class Distribution:
                 raise ValueError(refusal(self, name, value))
 
     def expand(self, batch_shape, _instance=None):
-        """The same distributions, repeated to a batch shape."""
-        made, batch_shape = copy.copy(self), torch.Size(batch_shape)
+        """The same distributions, repeated to a batch shape; expand() of a subclass may give an instance that lacks what is set here."""
+        made = self._expanded(torch.Size(batch_shape))
+        if _instance is None:
+            return made
+        _instance.__dict__.update({**made.__dict__, **_instance.__dict__})
+        return _instance
+
+    def _get_checked_instance(self, cls, _instance=None):
+        """What expand() of the class cls fills: the instance that it was given, or a new one without contents."""
+        if _instance is not None:
+            return _instance
+        if type(self).__init__ is not cls.__init__:
+            raise NotImplementedError(f'[expand] {type(self).__name__} has an __init__ of its own, and needs an expand() of its own')
+        return self.__new__(type(self))
+
+    def _expanded(self, batch_shape):
+        made = copy.copy(self)
         rank = len(self._batch_shape)
         for name, value in self.__dict__.items():
             if isinstance(value, Distribution):

@@ -32,9 +32,9 @@ class TransformedDistribution(Distribution):
         events = whole.codomain.event_dim + max(event_dim - whole.domain.event_dim, 0)
         super().__init__(shape[:len(shape) - events], shape[len(shape) - events:], validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def _expanded(self, batch_shape):
         import copy
-        made, batch_shape = copy.copy(self), torch.Size(batch_shape)
+        made = copy.copy(self)
         base = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self.event_shape))
         made.base_dist = self.base_dist.expand(base[:len(base) - len(self.base_dist.event_shape)])
         made._batch_shape = batch_shape
@@ -133,7 +133,7 @@ class Pareto(TransformedDistribution):
         self.scale, self.alpha = broadcast_all(scale, alpha)
         super().__init__(Exponential(self.alpha, validate_args), [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def _expanded(self, batch_shape):
         return Pareto(self.scale.expand(batch_shape), self.alpha.expand(batch_shape), False)
 
     @property
@@ -170,7 +170,7 @@ class Weibull(TransformedDistribution):
         super().__init__(Exponential(torch.ones_like(self.scale), validate_args),
                          [PowerTransform(1 / self.concentration), AffineTransform(0, self.scale)], validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def _expanded(self, batch_shape):
         return Weibull(self.scale.expand(batch_shape), self.concentration.expand(batch_shape), False)
 
     mean = property(lambda self: self.scale * (1 + 1 / self.concentration).lgamma().exp())
@@ -208,7 +208,7 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(base, [PowerTransform(1 / self.concentration0), AffineTransform(1.0, -1.0),
                                 PowerTransform(1 / self.concentration1)], validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def _expanded(self, batch_shape):
         return Kumaraswamy(self.concentration1.expand(batch_shape), self.concentration0.expand(batch_shape), False)
 
     mean = property(lambda self: _beta_moment(self.concentration1, self.concentration0, 1))

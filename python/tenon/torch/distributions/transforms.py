@@ -34,7 +34,7 @@ class Transform:
         """The inverse transform."""
         made = None if self._inv is None else self._inv()
         if made is None:
-            made = _Inverse(self)
+            made = _InverseTransform(self)
             self._inv = weakref.ref(made)
         return made
 
@@ -83,7 +83,7 @@ class Transform:
         return type(self).__name__ + '()'
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     """The inverse of a transform."""
 
     def __init__(self, transform):
@@ -103,7 +103,7 @@ class _Inverse(Transform):
         return self._forward.with_cache(cache_size).inv
 
     def __eq__(self, other):
-        return isinstance(other, _Inverse) and self._forward == other._forward
+        return isinstance(other, _InverseTransform) and self._forward == other._forward
 
     __hash__ = Transform.__hash__
 
@@ -123,7 +123,7 @@ class _Inverse(Transform):
         return self._forward.forward_shape(shape)
 
     def __repr__(self):
-        return f'_InverseTransform({self._forward!r})'
+        return f'{type(self).__name__}({self._forward!r})'
 
 
 class ComposeTransform(Transform):
