@@ -255,6 +255,15 @@ def shape_of(size) -> Any:
     return tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
 
 
+def sizes_of(given, size):
+    """The sizes given by f(2, 3) or f((2, 3)), or by f(size=(2, 3))."""
+    if size is None:
+        return given
+    if given:
+        raise TypeError('[size] sizes are given by position and as size=, too')
+    return (size,)
+
+
 def arange(n, x, dtype=None):
     """0, 1, … n - 1 on the device of x."""
     return ops['arange'](0, n, 1, dtype or _core.int64, x.device)

@@ -20,7 +20,7 @@ PLACES = {
     'nn.utils.clip_grad': 'nn.utils.clip', 'nn.utils.init': 'nn.utils.making',
     'nn.utils.memory_format': 'nn.utils.making', 'nn.utils.weight_norm': 'nn.utils.norms', 'nn.utils.spectral_norm': 'nn.utils.norms',
     **{f'backends.{name}': f'backends.{name}' for name in ('mkl', 'openmp', 'opt_einsum', 'quantized')},
-    'utils.data._utils.worker': 'utils.data', 'utils.data._utils.pin_memory': 'utils.data',
+    'utils.data._utils.worker': 'utils.data', 'utils.data._utils.pin_memory': 'utils.data.pinning',
     'profiler.profiler': 'profiler', 'torch_version': 'version', 'nn.attention.flex_attention': 'nn.flex_attention', 'nn.attention.bias': 'nn.attention_bias',
     'utils.benchmark.utils.timer': 'utils.benchmark.timer', 'utils.benchmark.utils.common': 'utils.benchmark.measurement',
     'utils.benchmark.utils.compare': 'utils.benchmark.compare', 'utils.benchmark.utils': 'utils.benchmark',

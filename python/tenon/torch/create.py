@@ -8,7 +8,7 @@ from .._core import ops
 from .._creation import asarray as _asarray
 from .._creation import tensor as _tensor
 from .._errors import DtypeError, InvalidArgumentError
-from ._common import Tensor, cast, check, defaults, into, number_dtype, rank, shape_of
+from ._common import Tensor, cast, check, defaults, into, number_dtype, rank, shape_of, sizes_of
 
 _full, _full_like = ops['full'], ops['full_like']
 
@@ -187,7 +187,8 @@ def check_strided(name, layout):
 
 
 def _filling(name, value):
-    def call(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
+    def call(*given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
+        size = given if size is None else sizes_of(given, size)
         size = _sizes(size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
         if out is layout is device is None:
             x = _full(size, value, dtype or defaults.dtype, defaults.device)
@@ -206,11 +207,11 @@ def _filling(name, value):
 zeros, ones = _filling('zeros', 0), _filling('ones', 1)
 
 
-def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
+def empty(*given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
     """A tensor of undefined elements, by default of the default dtype."""
     check_strided('empty', layout)
     if out is None:
-        size = _sizes(shape_of(size))
+        size = _sizes(shape_of(sizes_of(given, size)))
         out = _ordered(lambda shape: _core._empty(shape, dtype or defaults.dtype, device_of(device)), size, order_of(memory_format, len(size)))
     return out.requires_grad_() if requires_grad else out
 
@@ -295,12 +296,15 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
     return empty_strided(size, stride, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
 
 
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def arange(start: Any = None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """start, start + step, … below end; arange(n) starts at 0."""
     if end is None:
         if type(start) is int and start >= 0 and step == 1 and out is dtype is device is None and not requires_grad:
             return ops['arange'](0, start, 1, _core.int64, defaults.device)
         start, end = 0, start
+    if end is None:
+        raise TypeError('[arange] argument end is missing')
+    start = 0 if start is None else start
     if step == 0 or not all(math.isfinite(each) for each in (start, end, step)) or (end - start) * step < 0:
         raise InvalidArgumentError(f'[arange] from {start} to {end} by {step}')
     dtype = dtype or (out.dtype if out is not None else None)

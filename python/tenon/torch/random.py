@@ -6,7 +6,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, ops
 from .._errors import InvalidArgumentError
-from ._common import cast, check, defaults, into, rank, shape_of, somewhere
+from ._common import cast, check, defaults, into, rank, shape_of, sizes_of, somewhere
 from .create import device_of, finish, full, laid_like
 from .generators import Generator as Generator
 from .generators import default_generator
@@ -43,14 +43,14 @@ def _drawn(op, size, dtype, device, generator):
     return op(size, 0.0, 1.0, dtype or defaults.dtype, device, generator)
 
 
-def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def rand(*given, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Uniform in [0, 1)."""
-    return finish(_drawn(ops['uniform'], shape_of(size), dtype, device_of(device), generator), requires_grad, out)
+    return finish(_drawn(ops['uniform'], shape_of(sizes_of(given, size)), dtype, device_of(device), generator), requires_grad, out)
 
 
-def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def randn(*given, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Standard normal."""
-    return finish(_drawn(ops['normal'], shape_of(size), dtype, device_of(device), generator), requires_grad, out)
+    return finish(_drawn(ops['normal'], shape_of(sizes_of(given, size)), dtype, device_of(device), generator), requires_grad, out)
 
 
 rand_like, randn_like = _like(rand), _like(randn)
@@ -60,6 +60,8 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator=No
     """Integers from low to high - 1: randint(high, size) or randint(low, high, size)."""
     if size is None:
         low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
     low = 0 if low is None else low
     if size is None:
         raise TypeError('[randint] argument size is missing')

@@ -256,3 +256,28 @@ def test_subclasses_of_tuples_compute_themselves(torch):
     same(torch, own_operands)
     with pytest.raises(TypeError, match='asarray'):
         ours.ones(2) * (1, 2)
+
+
+SIZES = {
+    'zeros': lambda t: t.zeros(size=(2, 3)), 'ones': lambda t: t.ones(size=[2], dtype=t.float64), 'empty': lambda t: t.empty(size=(2, 3)) * 0, 'both': lambda t: t.zeros(2, size=(2,)),
+    'rand': lambda t: t.rand(size=(2, 3)) * 0, 'randn': lambda t: t.randn(size=(4,)) * 0, 'randint': lambda t: t.randint(1, size=(2,)), 'from keyword': lambda t: t.randint(high=1, size=(2,)),
+    'from two': lambda t: t.randint(3, 4, size=(2,)), 'arange': lambda t: t.arange(end=3), 'start, end': lambda t: t.arange(start=1, end=3), 'nothing': lambda t: t.arange()}
+
+
+@pytest.mark.parametrize('name', SIZES)
+def test_sizes_by_keyword(torch, name):
+    same(torch, SIZES[name])
+
+
+def pinned(t):
+    from importlib import import_module
+    pin_memory = import_module(t.__name__ + '.utils.data._utils.pin_memory').pin_memory
+
+    class Own:
+        def pin_memory(self):
+            return 'own'
+    return pin_memory(Own()), pin_memory('text'), pin_memory(3)
+
+
+def test_pinning(torch):
+    same(torch, pinned)
