@@ -49,7 +49,7 @@ def mm(input, mat2, reduce=None, *, out=None):
         if mat2.ndim == 1:
             return mv(input, mat2)
         _check('mm', input, mat2, (2, 2))
-        x, reduce = _coo(input), {'max': 'amax', 'min': 'amin'}.get(reduce, reduce)
+        x, reduce = _coo(input), {'max': 'amax', 'min': 'amin'}.get(str(reduce), reduce)
         if reduce not in (None, 'sum', 'mean', 'amax', 'amin'):
             raise InvalidArgumentError(f'[sparse.mm] reduce is {reduce!r}, must be "sum", "mean", "amax" or "amin"')
         if x.dense_dim():

@@ -176,8 +176,9 @@ class FlopCounterMode:
         """{name of a module, or 'Global': {op: operations}}."""
         found = {'Global': Counter()}
         for moment, name, count in self._counted():
-            for module in self._timeline.at(moment) if count else ():
-                found.setdefault(module, Counter())[getattr(ops.aten, name)] += count
+            if count:
+                for module in self._timeline.at(moment):
+                    found.setdefault(module, Counter())[getattr(ops.aten, name)] += count
         return {module: dict(counts) for module, counts in found.items()}
 
     def get_total_flops(self):
@@ -199,7 +200,7 @@ class FlopCounterMode:
             if level <= depth or module == 'Global':
                 rows += _rows(module, counts[module], total, ' ' * (0 if module == 'Global' else level))
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        rows.insert(1, tuple('-' * width for width in widths))
+        rows.insert(1, ('-' * widths[0], '-' * widths[1], '-' * widths[2]))
         return '\n'.join(f'{name:<{widths[0]}}  {count:>{widths[1]}}  {share:>{widths[2]}}' for name, count, share in rows)
 
 
