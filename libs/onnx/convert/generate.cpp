@@ -23,7 +23,7 @@ Tensor constant(const Call& call) {
 // Repeats a weight of one element, so that it folds in a trace.
 Tensor constant_of_shape(const Call& call) {
   const Tensor value = call.tensor("value");
-  const Tensor one = value.defined() ? value.reshape({1}) : zeros({1});
+  const Tensor one = value.defined() ? value.reshape({}) : zeros({});
   const std::vector<int64_t> sizes = call.ints(0);
   return one.expand(sizes).contiguous();
 }

@@ -215,6 +215,20 @@ def test_a_norm_joins_the_convolution_before_it(tmp_path):
             np.testing.assert_allclose(one.numpy(), other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize('sizes', [[], [0], [2, 3]])
+def test_a_constant_of_any_shape(tmp_path, sizes):
+    """An empty list of sizes makes a scalar, as in exported models that pad or offset by one number."""
+    two = numpy_helper.from_array(np.array([2], 'i8'))
+    nodes = [helper.make_node('ConstantOfShape', ['sizes'], ['zeros']), helper.make_node('ConstantOfShape', ['sizes'], ['y'], value=two)]
+    model = model_of(nodes, [], [('zeros', TensorProto.FLOAT, sizes), ('y', TensorProto.INT64, sizes)], [numpy_helper.from_array(np.array(sizes, 'i8'), 'sizes')])
+    onnx.save(model, tmp_path / 'm.onnx')
+    zeros, twos = tenon.onnx.load(tmp_path / 'm.onnx')()
+    assert tuple(zeros.shape) == tuple(twos.shape) == tuple(sizes)
+    assert twos.dtype == tenon.int64
+    assert (zeros == 0).all()
+    assert (twos == 2).all()
+
+
 def test_what_depends_on_weights_alone_is_computed_once(tmp_path):
     nodes = [helper.make_node('DequantizeLinear', ['q', 'scale'], ['w']), helper.make_node('Transpose', ['w'], ['t']),
              helper.make_node('ConstantOfShape', ['shape'], ['zeros']), helper.make_node('Add', ['t', 'zeros'], ['wide']),
