@@ -85,7 +85,7 @@ Tensor feature_vectorizer(const Call& call) {
 Tensor one_hot_encoder(const Call& call) {
   if (call.find("cats_strings") != nullptr) call.unsupported("categories that are strings");
   const Tensor known = host(call.list("cats_int64s")).to(call.device());
-  const Tensor found = equal(call.x(0).to(DType::I64).unsqueeze(-1), known).to(DType::F32);
+  Tensor found = equal(call.x(0).to(DType::I64).unsqueeze(-1), known).to(DType::F32);
   if (!call.flag("zeros", true) && found.sum({-1}).min().item<float>() == 0)
     call.fail("an element is none of the categories");
   return found;

@@ -8,7 +8,7 @@ namespace tenon::onnx {
 namespace {
 
 Tensor constant(const Call& call) {
-  if (const Tensor given = call.tensor("value"); given.defined()) return given;
+  if (Tensor given = call.tensor("value"); given.defined()) return given;
   if (call.find("value_float") != nullptr)
     return tensor(static_cast<float>(call.f("value_float", 0)));
   if (call.find("value_int") != nullptr) return tensor(call.i("value_int", 0));

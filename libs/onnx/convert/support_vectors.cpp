@@ -28,7 +28,7 @@ Tensor kernels_of(const Call& call, const Tensor& x, const Tensor& vectors) {
   parameters.resize(3);
   const double gamma = parameters[0], shift = parameters[1], degree = parameters[2];
   if (kind == "RBF") return exp(squared_distances(x, vectors) * -gamma);
-  const Tensor dots = linear(x, vectors);
+  Tensor dots = linear(x, vectors);
   if (kind == "LINEAR") return dots;
   if (kind == "POLY") return pow(dots * gamma + shift, degree);
   if (kind == "SIGMOID") return tanh(dots * gamma + shift);
