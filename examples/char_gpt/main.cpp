@@ -123,10 +123,9 @@ double nats(CharGPT& net, const Tensor& text, int64_t context) {
 }
 
 // One character at a time, given as many earlier ones as fit into the context.
-void write(CharGPT& net, const bible::Text& text, const Options& o) {
+void write(CharGPT& net, const bible::Text& text, Tensor x, const Options& o) {
   NoGrad guard;
   net.eval();
-  Tensor x = bible::indices_of(o.prompt, text).unsqueeze(0).to(o.device);
   std::cout << o.prompt;
   for (int64_t i = 0; i < o.letters; ++i) {
     const int64_t seen = std::min(x.shape(1), o.context);
@@ -157,13 +156,14 @@ void train(CharGPT& net, const Tensor& text, const Options& o) {
 
 int run(const Options& o) {
   const bible::Text text = bible::load();
+  const Tensor prompt = bible::indices_of(o.prompt, text).to(o.device);
   CharGPT net(static_cast<int64_t>(text.symbols.size()), o);
   net.to(o.device);
   std::cout << bible::sizes_of(text) << ", " << net.parameter_count() << " parameters, " << o.device
             << std::endl;
   train(net, text.train.to(o.device), o);
   io::save_safetensors(o.output, net.state_dict(), {{"network", "char_gpt"}});
-  write(net, text, o);
+  write(net, text, prompt, o);
   const Tensor test = (o.is_short ? text.test[Slice(0, 6000)] : text.test).to(o.device);
   const bool good =
       figure("held-out loss", nats(net, test, o.context), o.reach, true, " nats a character");

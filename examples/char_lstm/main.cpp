@@ -87,9 +87,8 @@ double nats(CharLSTM& net, const Tensor& text) {
 }
 
 // One character at a time, each drawn by its probability.
-void write(CharLSTM& net, const bible::Text& text, const Options& o) {
+void write(CharLSTM& net, const bible::Text& text, Tensor x, const Options& o) {
   NoGrad guard;
-  Tensor x = bible::indices_of(o.prompt, text).unsqueeze(0).to(o.device);
   nn::LSTMState state;
   std::cout << o.prompt;
   for (int64_t i = 0; i < o.letters; ++i) {
@@ -123,13 +122,14 @@ void train(CharLSTM& net, const Tensor& rows, const Options& o) {
 
 int run(const Options& o) {
   const bible::Text text = bible::load();
+  const Tensor prompt = bible::indices_of(o.prompt, text).to(o.device);
   CharLSTM net(static_cast<int64_t>(text.symbols.size()), o.width, o.layers);
   net.to(o.device);
   std::cout << bible::sizes_of(text) << ", " << net.parameter_count() << " parameters, " << o.device
             << std::endl;
   train(net, streams(text.train, o.batch).to(o.device), o);
   io::save_safetensors(o.output, net.state_dict(), {{"network", "char_lstm"}});
-  write(net, text, o);
+  write(net, text, prompt, o);
   const Tensor test = o.is_short ? text.test[Slice(0, 6000)] : text.test;
   const bool good =
       figure("held-out loss", nats(net, test.to(o.device)), o.reach, true, " nats a character");

@@ -2,6 +2,7 @@
 // examples/python/common.py.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -75,15 +76,17 @@ inline std::string sizes_of(const Text& text) {
          std::to_string(text.symbols.size()) + " symbols";
 }
 
-// The indices of a text to continue, (N).
+// The indices of a text to continue, (1, N).
 inline tenon::Tensor indices_of(const std::string& prompt, const Text& text) {
   std::vector<int64_t> index;
-  for (const char c : prompt) {
-    if (text.symbols.find(c) == std::string::npos)
-      throw tenon::Error(TN_INVALID_ARGUMENT, std::string("the text has no '") + c + '\'');
-    index.push_back(static_cast<int64_t>(text.symbols.find(c)));
-  }
-  return tenon::tensor(index);
+  for (const char c : prompt) index.push_back(static_cast<int64_t>(text.symbols.find(c)));
+  const auto unknown = std::find(index.begin(), index.end(), -1);
+  if (prompt.empty()) throw tenon::Error(TN_INVALID_ARGUMENT, "--prompt: at least one character");
+  if (unknown != index.end())
+    throw tenon::Error(TN_INVALID_ARGUMENT, "--prompt " + prompt + ": byte " +
+                                                std::to_string(unknown - index.begin()) +
+                                                " is no character of the text that is learned");
+  return tenon::tensor(index).unsqueeze(0);
 }
 
 }  // namespace bible

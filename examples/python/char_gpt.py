@@ -71,10 +71,9 @@ def nats(net, text):
 
 
 @tenon.no_grad()
-def sample(net, symbols, prompt, count, temperature, device):
-    """Yields one character at a time, given as many earlier ones as fit into the context."""
+def sample(net, symbols, x, count, temperature):
+    """Yields one character at a time after x (1, N), given as many earlier ones as fit into the context."""
     net.eval()
-    x = tenon.tensor([[symbols.index(c) for c in prompt]], device=device)
     for _ in range(count):
         logits = net(x[:, -net.context:])[0, -1:]
         drawn = tenon.multinomial((logits / temperature).softmax(-1), 1)
@@ -99,6 +98,7 @@ def main():
     o = common.parse(p, short=dict(steps=100, context=64, width=64, layers=2, lr=4e-3, reach=2.8))
 
     symbols, train, test = common.bible_characters()
+    prompt = common.indices(o.prompt, symbols).to(o.device)
     train, test = train.to(o.device), test[:6000 if o.short else None].to(o.device)
     net = CharGPT(len(symbols), o.width, o.layers, o.heads, o.context, o.dropout).to(o.device)
     print(f'{len(train)} characters to learn from, {len(test)} to test with; {len(symbols)} symbols, {net.parameter_count()} parameters')
@@ -117,7 +117,7 @@ def main():
             curve.add(step, loss=loss.item())
 
     print(o.prompt, end='')
-    for character in sample(net, symbols, o.prompt, 30 if o.short else 600, o.temperature, o.device):
+    for character in sample(net, symbols, prompt, 30 if o.short else 600, o.temperature):
         print(character, end='', flush=True)
     print()
     common.figure('held-out loss', nats(net, test), o.reach, at_most=True, unit=' nats a character')

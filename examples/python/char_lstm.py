@@ -54,10 +54,10 @@ def nats(net, text, length=256):
 
 
 @tenon.no_grad()
-def sample(net, symbols, prompt, count, temperature, device):
-    """Yields one character at a time; the state is all that the network keeps of earlier ones."""
+def sample(net, symbols, x, count, temperature):
+    """Yields one character at a time after x (1, N); the state is all that the network keeps of earlier ones."""
     net.eval()
-    x, state = tenon.tensor([[symbols.index(c) for c in prompt]], device=device), None
+    state = None
     for _ in range(count):
         logits, state = net(x, state)
         x = tenon.multinomial((logits[0, -1:] / temperature).softmax(-1), 1)
@@ -79,6 +79,7 @@ def main():
     o = common.parse(p, short=dict(steps=60, width=96, layers=1, length=64, lr=1e-2, reach=2.5))
 
     symbols, train, test = common.bible_characters()
+    prompt = common.indices(o.prompt, symbols).to(o.device)
     rows, test = streams(train, o.batch_size).to(o.device), test[:6000 if o.short else None].to(o.device)
     net = CharLSTM(len(symbols), o.width, o.layers).to(o.device)
     print(f'{len(train)} characters to learn from, {len(test)} to test with; {len(symbols)} symbols, {net.parameter_count()} parameters')
@@ -99,7 +100,7 @@ def main():
             curve.add(step, loss=loss.item())
 
     print(o.prompt, end='')
-    for character in sample(net, symbols, o.prompt, 30 if o.short else 600, o.temperature, o.device):
+    for character in sample(net, symbols, prompt, 30 if o.short else 600, o.temperature):
         print(character, end='', flush=True)
     print()
     found = nats(net, test)

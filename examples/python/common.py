@@ -11,15 +11,23 @@ import pictures
 import tenon
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Shows the default of every option that has one."""
+
+    def add_argument(self, action):
+        if action.default not in (None, False, argparse.SUPPRESS) and 'default' not in (action.help or ''):
+            action.help = f'{action.help} (default: %(default)s)' if action.help else 'default: %(default)s'
+        super().add_argument(action)
+
+
 def parser(doc):
     """Options that every example has."""
-    p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=doc, formatter_class=Help)
     p.add_argument('--device', default='auto', help='auto, or one that tenon.devices() lists')
     p.add_argument('--seed', type=int, default=1, help='of weights, batches and samples')
     p.add_argument('--short', action='store_true', help='seconds rather than minutes, with a lower aim: what the tests run')
-    name = pathlib.Path(sys.argv[0]).stem
-    p.add_argument('--output', type=pathlib.Path, default=pathlib.Path('runs') / name, metavar='DIR',
-                   help=f'where curves and pictures go (default: runs/{name})')
+    p.add_argument('--output', type=pathlib.Path, default=pathlib.Path('runs') / pathlib.Path(sys.argv[0]).stem, metavar='DIR',
+                   help='where curves and pictures go')
     return p
 
 
@@ -29,11 +37,14 @@ def parse(p, short, **defaults):
     if '--short' in sys.argv:
         p.set_defaults(**short)
     o = p.parse_args()
-    for name in 'steps', 'batch_size', 'length', 'width', 'every':
-        if getattr(o, name, 1) < 1:
+    for name in 'steps', 'epochs', 'batch_size', 'length', 'width', 'every':
+        if getattr(o, name, None) is not None and getattr(o, name) < 1:
             p.error(f'argument --{name.replace("_", "-")}: must be 1 or more, not {getattr(o, name)}')
     tenon.manual_seed(o.seed)
-    o.device = tenon.device(o.device)
+    try:
+        o.device = tenon.device(o.device)
+    except tenon.Error as error:
+        p.error(f'argument --device: {error}')
     o.output.mkdir(parents=True, exist_ok=True)
     print(f'device {o.device}, seed {o.seed}, output in {o.output}/')
     return o
@@ -129,6 +140,14 @@ def bible_characters():
     for i, verses in enumerate(chapters.values()):
         parts[i % 10 == 9].extend(index[symbol] for symbol in ''.join(verses))
     return symbols, *(tenon.tensor(part, dtype=tenon.int64) for part in parts)
+
+
+def indices(prompt, symbols):
+    """The places of a prompt's characters in the symbols of a text, (1, N); ends the program if the text lacks one."""
+    unknown = [c for c in prompt if c not in symbols]
+    if unknown or not prompt:
+        sys.exit(f'--prompt {prompt!r}: ' + (f'the text that is learned has no {unknown[0]!r}' if prompt else 'at least one character'))
+    return tenon.tensor([[symbols.index(c) for c in prompt]])
 
 
 def clothes(options, train=True, count=None):

@@ -1,12 +1,14 @@
 """Subclassing: a module, a dataset, a function with a custom gradient, and a hook.
 
-    python custom_module.py --steps 300
+    python custom_module.py              some seconds
+    python custom_module.py --short
 
-A residual network with a learned activation finds y = sin(3x)·x at 256 points.
+A residual network with a learned activation, whose gradient is compared with differences, finds y = sin(3x)·x at 256 points.
+To reach: a mean squared error of 0.001 over the curve. Writes the loss as it falls.
 """
-import argparse
 import math
 
+import common
 import tenon
 from tenon import data, nn, optim
 from tenon.autograd import Function
@@ -72,39 +74,46 @@ class Net(nn.Module):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--steps', type=int, default=300)
-    parser.add_argument('--seed', type=int, default=1)
-    o = parser.parse_args()
+    p = common.parser(__doc__)
+    p.add_argument('--steps', type=int, default=600)
+    p.add_argument('--lr', type=float, default=5e-3)
+    p.add_argument('--reach', type=float, default=0.001)
+    o = common.parse(p, short=dict(steps=100, reach=0.1))
 
     x = tenon.tensor([0.5, -1.0], dtype=tenon.float64, requires_grad=True)
     beta = tenon.tensor(1.5, dtype=tenon.float64, requires_grad=True)
     print('gradient of Swish is right:', tenon.testing.gradcheck(Swish.apply, (x, beta)))
 
-    tenon.manual_seed(o.seed)
-    net = Net()
+    net = Net().to(o.device)
     print(net)
     shapes = []
 
     def note(module, args, output):
         shapes.append(output.shape)
     handle = net.blocks[0].register_forward_hook(note)
-    net(tenon.zeros((5, 1)))
+    net(tenon.zeros((5, 1), device=o.device))
     handle.remove()
     print(f'the hook saw {shapes}')
-    optimizer = optim.AdamW(net.parameters(), lr=5e-3)
-    loader = data.DataLoader(Curve(256), batch_size=64, shuffle=True, seed=o.seed)
-    step, first = 0, None
-    while step < o.steps:
-        for x, y in loader:
-            loss = nn.functional.mse_loss(net(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optim.clip_grad_norm_(net.parameters(), 1.0)
-            optimizer.step()
-            first = loss.item() if first is None else first
-            step += 1
-    print(f'loss {first:.4f} at first, {loss.item():.4f} after {step} steps')
+    optimizer = optim.AdamW(net.parameters(), lr=o.lr)
+    schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
+    loader, step = data.DataLoader(Curve(256), batch_size=64, shuffle=True, seed=o.seed), 0
+    with common.Curve(o, 'loss', every=20 if o.short else 100, steps=o.steps) as curve:
+        while step < o.steps:
+            for x, y in loader:
+                if step == o.steps:
+                    break
+                step += 1
+                loss = nn.functional.mse_loss(net(x.to(o.device)), y.to(o.device))
+                optimizer.zero_grad()
+                loss.backward()
+                optim.clip_grad_norm_(net.parameters(), 1.0)
+                optimizer.step()
+                schedule.step()
+                curve.add(step, loss=loss.item())
+    x, y = next(iter(data.DataLoader(Curve(256), batch_size=256)))
+    with tenon.no_grad():
+        error = nn.functional.mse_loss(net(x.to(o.device)), y.to(o.device)).item()
+    common.figure('mean squared error', error, o.reach, at_most=True)
 
 
 if __name__ == '__main__':

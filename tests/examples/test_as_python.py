@@ -43,6 +43,12 @@ def test_files_fit_on_a_few_screens():
 
 
 @pytest.mark.parametrize('name', ['char_lstm', 'char_gpt'])
+def test_a_prompt_is_checked_before_training(name):
+    assert 'byte 2 is no character of the text' in run(name, '--short', '--prompt', 'In\x07', code=1)
+    assert '--prompt: at least one character' in run(name, '--short', '--prompt', '', code=1)
+
+
+@pytest.mark.parametrize('name', ['char_lstm', 'char_gpt'])
 def test_same_loss(name, tmp_path):
     own = run(name, '--short', '-o', tmp_path / 'net.safetensors')
     done = subprocess.run([sys.executable, ROOT / f'examples/python/{name}.py', '--short', '--device', 'cpu', '--output', tmp_path],

@@ -40,22 +40,20 @@ def percent(text):
     return float(re.findall(r'test accuracy ([\d.]+) %', text)[-1])
 
 
-def test_classic_network(clothes):
-    text = run('classic_network.py', '--data', clothes, '--epochs', 2, '--batch-size', 16, '--device', 'cpu')
+def test_classic_network(clothes, tmp_path):
+    text = run('classic_network.py', '--data', clothes, '--epochs', 2, '--batch-size', 16, '--device', 'cpu', '--output', tmp_path)
     assert '256 images to learn from' in text and 'Linear' in text and percent(text) > 90
 
 
 def test_fashion_mnist(clothes, tmp_path):
-    output = tmp_path / 'net.safetensors'
-    text = run('fashion_mnist.py', '--data', clothes, '--epochs', 2, '--batch-size', 16, '-o', output, '--device', 'cpu')
-    assert percent(text) > 90 and output.exists() and len(re.findall(r'^  image \d: ', text, re.M)) == 10
-    assert 'install Debian' in run('fashion_mnist.py', '--data', tmp_path, code=1)
+    text = run('fashion_mnist.py', '--data', clothes, '--epochs', 2, '--batch-size', 16, '--output', tmp_path, '--device', 'cpu')
+    assert percent(text) > 90 and (tmp_path / 'fashion_mnist.safetensors').exists() and len(re.findall(r'^  image \d: ', text, re.M)) == 10
+    assert 'install Debian' in run('fashion_mnist.py', '--data', tmp_path, '--output', tmp_path, code=1)
 
 
-def test_custom_module():
-    text = run('custom_module.py', '--steps', 60)
-    first, last = map(float, re.search(r'loss ([\d.]+) at first, ([\d.]+) after', text).groups())
-    assert last < first / 2 and 'gradient of Swish is right: True' in text and 'the hook saw [(5, 32)]' in text
+def test_custom_module(tmp_path):
+    text = run('custom_module.py', '--short', '--output', tmp_path)
+    assert ': reached)' in text and 'gradient of Swish is right: True' in text and 'the hook saw [(5, 32)]' in text
 
 
 def test_numpy_interop():
@@ -63,9 +61,8 @@ def test_numpy_interop():
     assert 'shared: 10.0 20.0' in text and 'gradient descent' in text
 
 
-def test_digits():
+def test_digits(tmp_path):
     if importlib.util.find_spec('sklearn') is None:
-        assert 'pip install scikit-learn' in run('digits.py', code=1)
+        assert 'pip install scikit-learn' in run('digits.py', '--output', tmp_path, code=1)
     else:
-        text = run('digits.py', '--epochs', 10)
-        assert float(re.search(r'accuracy ([\d.]+)\n*$', text)[1]) > 0.9
+        assert ': reached)' in run('digits.py', '--short', '--output', tmp_path)

@@ -13,8 +13,8 @@ import tenon
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / 'examples' / 'python'
 PICTURES = {
-    'char_gpt': ['loss.png'], 'char_lstm': ['loss.png'], 'dcgan': ['loss.png', 'drawn.png'], 'detection': ['loss.png', 'scenes.png'],
-    'diffusion': ['loss.png', 'drawn.png'], 'dqn': ['loss.png'], 'forecasting': ['loss.png', 'days.png'], 'graph_networks': ['loss.png'],
+    'char_gpt': ['loss.png'], 'char_lstm': ['loss.png'], 'classic_network': ['loss.png'], 'custom_module': ['loss.png'], 'dcgan': ['loss.png', 'drawn.png'], 'detection': ['loss.png', 'scenes.png'],
+    'diffusion': ['loss.png', 'drawn.png'], 'dqn': ['loss.png'], 'fashion_mnist': ['loss.png', 'named.png'], 'forecasting': ['loss.png', 'days.png'], 'graph_networks': ['loss.png'],
     'keyword_spotting': ['loss.png', 'spectrograms.png'], 'lora': ['loss.png', 'lora.safetensors'], 'ppo': ['loss.png'],
     'recommendation': ['loss.png'], 'resnet18': ['loss.png', 'resnet18.safetensors'], 'semantic_search': [], 'smollm2': [],
     'stereo': ['loss.png', 'depth.png'], 'tree_lstm': ['loss.png'], 'two_devices': ['loss.png'], 'vae': ['loss.png', 'reconstructions.png', 'drawn.png']}
@@ -44,7 +44,7 @@ def test_learns(name, tmp_path):
 
 def test_every_example_is_tested_and_fits_on_a_few_screens():
     with_figure = {path.stem for path in EXAMPLES.glob('*.py') if 'common.figure(' in path.read_text()}
-    assert with_figure == {*PICTURES, 'tabular'}
+    assert with_figure == {*PICTURES, 'digits', 'tabular'}
     for path in EXAMPLES.glob('*.py'):
         text = path.read_text()
         assert len(text.splitlines()) <= 200, path.name
@@ -60,9 +60,26 @@ def test_the_table_of_figures():
     assert done.returncode == 2 and "no example 'nothing'" in done.stderr
 
 
-@pytest.mark.parametrize('name, option', [('char_gpt', '--batch-size'), ('dcgan', '--steps'), ('semantic_search', '--every')])
+@pytest.mark.parametrize('name, option', [('char_gpt', '--batch-size'), ('classic_network', '--epochs'), ('dcgan', '--steps'), ('semantic_search', '--every')])
 def test_an_invalid_number_is_named(name, option, tmp_path):
     assert f'argument {option}: must be 1 or more, not 0' in run(name, tmp_path, option, 0, code=2)
+
+
+@pytest.mark.parametrize('name', ['char_gpt', 'char_lstm'])
+@pytest.mark.parametrize('prompt, words', [('Adam and Ω', "the text that is learned has no 'Ω'"), ('', 'at least one character')])
+def test_a_prompt_is_checked_before_training(name, prompt, words, tmp_path):
+    text = run(name, tmp_path, '--prompt', prompt, code=1)
+    assert words in text and 'step' not in text and 'Traceback' not in text
+
+
+def test_an_unknown_device_is_named(tmp_path):
+    text = run('vae', tmp_path, '--device', 'nowhere:3', code=2)
+    assert 'argument --device: no device "nowhere:3"' in text and 'Traceback' not in text
+
+
+def test_help_shows_defaults(tmp_path):
+    text = run('resnet18', tmp_path, '--help')
+    assert 'channels of the first blocks (default: 8)' in text and re.search(r'--lr LR +default: 0\.05\n', text) and 'None' not in text
 
 
 def test_tabular(tmp_path):
