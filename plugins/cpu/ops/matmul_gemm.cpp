@@ -29,13 +29,15 @@ using tenon::cpu::workspace;
 constexpr int64_t kPanelBytes = 32768;  // a packed panel of b: most of an L1 cache
 constexpr int64_t kRowBlock = 480;      // rows of a that stay in L2 while the panels pass
 constexpr int64_t kFewDots = 64;        // short ones that cost less than packing
+constexpr int64_t kNarrow = 4;          // most of a panel so narrow is padding
 
 // Few rows: dots cost a sum over lanes for each result, packing a pass over b.
 template <class T>
 bool wants_dots(const Gemm<T>& g, const GemmBlock& block) {
   const int64_t rows = block.i1 - block.i0, cols = block.j1 - block.j0;
   return HWY_TARGET != HWY_SCALAR && g.a_col == 1 && g.b_row == 1 && g.b_col != 1 &&
-         (g.k >= 32 ? rows <= 16 || (cols <= 12 && g.k >= 128) : rows * cols <= kFewDots);
+         (g.k >= 32 ? rows <= 16 || (cols <= 12 && g.k >= 128)
+                    : rows * cols <= kFewDots && cols <= kNarrow);
 }
 
 // Products of a few numbers, as of many points with small matrices, for which panels and tiles would cost more than they do: b in K vectors.
