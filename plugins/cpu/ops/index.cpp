@@ -1,7 +1,7 @@
 // index and index_put. Of equal places the last value wins; accumulation adds in row-major order.
 #include <cstring>
 
-#include "advanced_index.hpp"
+#include "block_offsets.hpp"
 #include "loops.hpp"
 #include "tenon/schemas.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 // body(offset in x, position in the result) for the blocks [begin, end).
 template <class Body>
-void walk_blocks(const AdvancedIndex& index, int64_t begin, int64_t end, Body&& body) {
+void walk_blocks(const BlockOffsets& index, int64_t begin, int64_t end, Body&& body) {
   const int64_t mids = static_cast<int64_t>(index.mid.size()),
                 ats = static_cast<int64_t>(index.at.size());
   for (int64_t i = begin; i < end; ++i) {
@@ -24,13 +24,9 @@ void walk_blocks(const AdvancedIndex& index, int64_t begin, int64_t end, Body&& 
 void index(const tn_call& call) {
   using arg = tenon::arg::index;
   const tn_view& x = input(call, arg::x);
-  const AdvancedIndex index = resolve_indices("index", x, call.args[arg::indices]);
+  const BlockOffsets index = block_offsets("index", x, call.args[arg::indices]);
   const tn_view* out = call.outs[0];
-  bool dynamic = false;
-  for (uint32_t k = 0; k < call.args[arg::indices].count; ++k)
-    dynamic |= call.args[arg::indices].as.views[k] != nullptr &&
-               call.args[arg::indices].as.views[k]->dtype == TN_DTYPE_BOOL;
-  if (dynamic) out = &sdk::make_output(sdk::Call(call), 0, index.shape);
+  if (index.has_mask) out = &sdk::make_output(sdk::Call(call), 0, index.shape);
   if (index.blocks() == 0 || index.inner == 0) return;
   visit_size(size_of(x.dtype), [&]<class T>(Tag<T>) {
     const T* const from = data_of<const T>(x);
@@ -81,7 +77,7 @@ void index_put(const tn_call& call) {
   const tn_view& x = input(call, arg::x);
   const tn_view& values = input(call, arg::values);
   const tn_view& out = output(call);
-  const AdvancedIndex index = resolve_indices("index_put", x, call.args[arg::indices]);
+  const BlockOffsets index = block_offsets("index_put", x, call.args[arg::indices]);
   const bool accumulate = call.args[arg::accumulate].as.i != 0, single = numel(values) == 1;
   const bool dense = std::ranges::equal(sdk::shape(values), index.shape);
   std::vector<char> expanded;

@@ -21,15 +21,16 @@ GPU_KERNEL index_rows(Rows rows, RowFinder finder, Ptr<U> out, Ptr<const U> x) {
 }
 
 // A single i64 list selects slices, or adds to them, without computing positions first. NULL: another kind of call.
-const Axis* only_list(const AdvancedIndex& a) {
+const IndexAxis* only_list(const RowIndex& a) {
   const bool alone = a.axes.size() == 1 && a.axes[0].index->dtype == TN_DTYPE_I64;
   return alone ? &a.axes[0] : nullptr;
 }
 
 void run_index(const tn_call& call, uint32_t) {
   const tn_view& x = input(call, arg::index::x);
-  AdvancedIndex a(x, call.args[arg::index::indices]);
-  if (const Axis* list = only_list(a)) return select(call, "index", *list->index, list->dim, true);
+  RowIndex a(x, call.args[arg::index::indices]);
+  if (const IndexAxis* list = only_list(a))
+    return select(call, "index", *list->index, list->dim, true);
   a.count_masks(call, "index", 0);
   const tn_view& out = a.has_mask ? sdk::make_output(sdk::Call(call), 0, a.shape) : output(call);
   if (a.places() == 0) return;
@@ -39,20 +40,20 @@ void run_index(const tn_call& call, uint32_t) {
   const uint32_t unit =
       unit_of(reinterpret_cast<uintptr_t>(x.data) | reinterpret_cast<uintptr_t>(out.data) |
               static_cast<uint64_t>(bytes));
-  const Rows rows(1, a.rows(), bytes / unit);
+  const Rows rows(1, a.blocks(), bytes / unit);
   with_unit(unit, [&](auto tag) {
     using U = typename decltype(tag)::type;
     launch(call, rows.grid(), index_rows<U>, rows, finder, units<U>(out), units<const U>(x));
   });
 }
 
-bool adds_to_list(const tn_call& call, const AdvancedIndex& a) {
+bool adds_to_list(const tn_call& call, const RowIndex& a) {
   using arg = tenon::arg::index_put;
   return only_list(a) != nullptr && call.args[arg::accumulate].as.i != 0 &&
          std::ranges::equal(sdk::shape(input(call, arg::values)), a.shape);
 }
 
-Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
+Deposit read_put(const tn_call& call, const RowIndex& a) {
   using arg = tenon::arg::index_put;
   const tn_view &x = input(call, arg::x), &values = input(call, arg::values);
   Deposit d;
@@ -69,7 +70,7 @@ Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
     return d;
   }
   d.places = a.inner == 0 ? 0 : numel(x) / a.inner;
-  d.rows = a.rows();
+  d.rows = a.blocks();
   d.inner = a.inner;
   d.add = call.args[arg::accumulate].as.i != 0;
   d.apart = a.places() <= 1;
@@ -106,19 +107,11 @@ GPU_KERNEL row_keys(uint32_t rows, uint32_t places, RowFinder finder, Ptr<uint32
   }
 }
 
-// The mask of a call that puts a single value at one mask after slices; NULL: another call. It needs no count.
-const tn_view* only_mask(const tn_call& call) {
+// Whether the call puts a single value at one mask. Then its positions are not counted.
+bool puts_by_mask(const tn_call& call) {
   using arg = tenon::arg::index_put;
-  const tn_value& indices = call.args[arg::indices];
-  if (indices.count == 0 || numel(input(call, arg::values)) != 1 ||
-      call.args[arg::accumulate].as.i != 0)
-    return nullptr;
-  const tn_view* last = indices.as.views[indices.count - 1];
-  if (last == nullptr || last->dtype != TN_DTYPE_BOOL || numel(input(call, arg::x)) >= INT32_MAX)
-    return nullptr;
-  const bool alone = std::all_of(indices.as.views, indices.as.views + indices.count - 1,
-                                 [](const tn_view* index) { return index == nullptr; });
-  return alone ? last : nullptr;
+  return call.args[arg::accumulate].as.i == 0 && numel(input(call, arg::x)) < INT32_MAX &&
+         only_mask(call) != nullptr;
 }
 
 template <class U>
@@ -135,9 +128,7 @@ void run_put_by_mask(const tn_call& call, const tn_view& mask) {
   using arg = tenon::arg::index_put;
   const tn_view &x = input(call, arg::x), &out = output(call);
   if (numel(out) == 0) return;
-  uint32_t inner = 1;
-  for (uint32_t d = call.args[arg::indices].count - 1 + mask.ndim; d < x.ndim; ++d)
-    inner *= static_cast<uint32_t>(x.shape[d]);
+  const uint32_t inner = static_cast<uint32_t>(elements_of_mask(call, mask));
   with_unit(size_of(x.dtype), [&](auto tag) {
     using U = typename decltype(tag)::type;
     launch(call, grid_of(numel(out)), put_by_mask<U>, static_cast<uint32_t>(numel(out)),
@@ -148,15 +139,15 @@ void run_put_by_mask(const tn_call& call, const tn_view& mask) {
 
 void run_index_put(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
-  if (const tn_view* mask = only_mask(call)) return run_put_by_mask(call, *mask);
-  AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
+  if (puts_by_mask(call)) return run_put_by_mask(call, *only_mask(call));
+  RowIndex a(input(call, arg::x), call.args[arg::indices]);
   // The deposit's scratch comes first, with room for the largest possible number of rows.
   const uint64_t offset = (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256;
   a.count_masks(call, "index_put", offset);
   if (a.has_mask) check_values(input(call, arg::values), a.shape);
   Deposit d = read_put(call, a);
   if (adds_to_list(call, a)) {
-    const Axis& list = a.axes[0];
+    const IndexAxis& list = a.axes[0];
     if (d.rows > 0)
       keys_of_list(call, d, check_of(call, "index_put", list.dim, list.size, true), *list.index);
   } else if (a.places() > 0) {
@@ -169,36 +160,36 @@ void run_index_put(const tn_call& call, uint32_t) {
 }
 
 uint64_t put_scratch(const tn_call& call, uint32_t) {
-  if (only_mask(call) != nullptr) return 0;
-  const AdvancedIndex a(input(call, arg::index_put::x), call.args[arg::index_put::indices]);
+  if (puts_by_mask(call)) return 0;
+  const RowIndex a(input(call, arg::index_put::x), call.args[arg::index_put::indices]);
   return (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256 + a.bytes();
 }
 
 bool can_put(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
-  if (only_mask(call) != nullptr) return true;
+  if (puts_by_mask(call)) return true;
   const bool summed = (All::kMask >> output(call).dtype & 1) != 0;
   if (call.args[arg::accumulate].as.i != 0 && !summed) return false;
-  const AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
+  const RowIndex a(input(call, arg::x), call.args[arg::indices]);
   return a.fits() && read_put(call, a).fits();
 }
 
 }  // namespace
 
 void add_index_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_INDEX,
-            .dtypes = kMovableAll,
-            .run = run_index,
-            .supports =
-                [](const tn_call& call, uint32_t) {
-                  return AdvancedIndex(input(call, arg::index::x), call.args[arg::index::indices])
-                      .fits();
-                },
-            .scratch =
-                [](const tn_call& call, uint32_t) {
-                  const AdvancedIndex a(input(call, arg::index::x), call.args[arg::index::indices]);
-                  return only_list(a) != nullptr ? 0 : a.bytes();
-                }});
+  list.add(
+      {.schema = TN_SCHEMA_INDEX,
+       .dtypes = kMovableAll,
+       .run = run_index,
+       .supports =
+           [](const tn_call& call, uint32_t) {
+             return RowIndex(input(call, arg::index::x), call.args[arg::index::indices]).fits();
+           },
+       .scratch =
+           [](const tn_call& call, uint32_t) {
+             const RowIndex a(input(call, arg::index::x), call.args[arg::index::indices]);
+             return only_list(a) != nullptr ? 0 : a.bytes();
+           }});
   list.add({.schema = TN_SCHEMA_INDEX_PUT,
             .dtypes = kMovableAll,
             .run = run_index_put,

@@ -13,7 +13,7 @@ namespace {
 
 void run_index(const tn_call& call, uint32_t) {
   const tn_view &x = input(call, arg::index::x), &out = output(call);
-  const AdvancedIndex a = read_indices(x, call.args[arg::index::indices]);
+  const AdvancedIndex a(x, call.args[arg::index::indices]);
   if (a.places() == 0) return;
   find_places(call, "index", a, 0);
   if (numel(out) == 0) return;
@@ -29,7 +29,7 @@ void run_index(const tn_call& call, uint32_t) {
 uint64_t index_scratch(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index;
   return static_cast<uint64_t>(
-             read_indices(input(call, arg::x), call.args[arg::indices]).places()) *
+             AdvancedIndex(input(call, arg::x), call.args[arg::indices]).places()) *
          4;
 }
 
@@ -53,35 +53,20 @@ Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
   return d;
 }
 
-// The mask of a call that puts a single value at one mask after slices; NULL: another call.
-const tn_view* only_mask(const tn_call& call) {
-  using arg = tenon::arg::index_put;
-  const tn_value& indices = call.args[arg::indices];
-  if (indices.count == 0 || numel(input(call, arg::values)) != 1) return nullptr;
-  const tn_view* last = indices.as.views[indices.count - 1];
-  if (last == nullptr || last->dtype != TN_DTYPE_BOOL) return nullptr;
-  const bool alone = std::all_of(indices.as.views, indices.as.views + indices.count - 1,
-                                 [](const tn_view* index) { return index == nullptr; });
-  return alone ? last : nullptr;
-}
-
 void put_by_mask(const tn_call& call, const tn_view& mask) {
   using arg = tenon::arg::index_put;
   const tn_view &x = input(call, arg::x), &out = output(call);
   if (numel(out) == 0) return;
-  int64_t inner = 1;
-  for (uint32_t d = call.args[arg::indices].count - 1 + mask.ndim; d < x.ndim; ++d)
-    inner *= x.shape[d];
   Launch launch(call, shaders::masked_put, compute_of(out.dtype));
   launch.constant(out.dtype).constant(call.args[arg::accumulate].as.i != 0 ? 1 : 0);
   launch.out(out).in(x).in(input(call, arg::values)).in(mask);
-  launch.word(numel(out)).word(numel(mask)).word(inner).elements(numel(out));
+  launch.word(numel(out)).word(numel(mask)).word(elements_of_mask(call, mask)).elements(numel(out));
 }
 
 void run_index_put(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
   if (const tn_view* mask = only_mask(call)) return put_by_mask(call, *mask);
-  const AdvancedIndex a = read_indices(input(call, arg::x), call.args[arg::indices]);
+  const AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
   const Deposit d = read_put(call, a);
   if (a.places() > 0) find_places(call, "index_put", a, d.bytes());
   if (d.places == 0) return;
@@ -99,7 +84,7 @@ void run_index_put(const tn_call& call, uint32_t) {
 uint64_t put_scratch(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
   if (only_mask(call) != nullptr) return 0;
-  const AdvancedIndex a = read_indices(input(call, arg::x), call.args[arg::indices]);
+  const AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
   return read_put(call, a).bytes() + static_cast<uint64_t>(a.places()) * 4;
 }
 
@@ -115,7 +100,7 @@ bool can_put(const tn_call& call, uint32_t code) {
   if (only_mask(call) != nullptr) return true;
   using arg = tenon::arg::index_put;
   return no_masks(call, code) &&
-         read_put(call, read_indices(input(call, arg::x), call.args[arg::indices])).fits();
+         read_put(call, AdvancedIndex(input(call, arg::x), call.args[arg::indices])).fits();
 }
 
 }  // namespace

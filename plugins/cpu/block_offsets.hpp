@@ -1,6 +1,5 @@
-// NumPy's indexing by several tensors, brought into one form: offsets of whole blocks. A result
-// element is found at before[i] + at[b] + mid[m] + k, with k inside a block of `inner` elements
-// that lie side by side.
+// Advanced indexing as offsets of whole blocks: a result element is found at before[i] + at[b] + mid[m] + k, with k inside a block of
+// `inner` elements that lie side by side.
 #pragma once
 
 #include <vector>
@@ -9,15 +8,16 @@
 
 namespace tenon::cpu {
 
-struct AdvancedIndex {
+struct BlockOffsets {
   std::vector<int64_t> before, at, mid;  // element offsets into x
   int64_t inner = 1;
   std::vector<int64_t> shape;  // of the result
+  bool has_mask = false;       // only then is the shape not known before
   int64_t blocks() const { return static_cast<int64_t>(before.size() * at.size() * mid.size()); }
 };
 
 // x contiguous, indices contiguous tensors of integers or bool (a mask), or absent.
 // Checks every index.
-AdvancedIndex resolve_indices(const char* op, const tn_view& x, const tn_value& indices);
+BlockOffsets block_offsets(const char* op, const tn_view& x, const tn_value& indices);
 
 }  // namespace tenon::cpu
