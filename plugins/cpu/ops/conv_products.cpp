@@ -182,7 +182,7 @@ void conv_backward_weight(const ConvGeometry& g, const T* grad, const T* x, T* g
     for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
       const Pieces::Piece piece = p.piece(g, item);
       const T* copy = copy_piece(g, p, piece, x + piece.image * g.channels * g.in_plane());
-      T* packed = workspace<T>(Workspace::Packed, piece.rows * g.out[2] * kTapPanel);
+      T* packed = workspace<T>(Workspace::Packed, tap_room(piece.rows, g.out[2], p.source.pitch));
       tap_gradient(
           {g.filters, depth, copy, p.at.data(), piece.rows, g.out[2], p.source.pitch,
            grad + piece.image * g.filters * plane + (piece.slice * g.out[1] + piece.y0) * g.out[2],

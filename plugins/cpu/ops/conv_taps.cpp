@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "ops/conv_taps_narrow-inl.h"
 #include "ops/matmul_gemm_pack-inl.h"
 #include "ops/matmul_gemm_tile-inl.h"
 
@@ -16,6 +17,7 @@ namespace tenon::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kFilterBlock = 48;  // rows of results that wait in L1 for their place
+constexpr int kLoneVectors = 6;       // of a lone filter, whose few sums would wait for each other
 
 template <class T>
 HWY_INLINE void copy_stretch(const T* from, int64_t n, T* to, int64_t step) {
@@ -38,7 +40,11 @@ HWY_INLINE void copy_stretch(const T* from, int64_t n, T* to, int64_t step) {
 template <class T>
 void product_of(const TapProduct<T>& t) {
   const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), vectors = t.filters <= 8 ? 3 : 2,
+  const bool lone = t.filters == 1;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)),
+                vectors = lone             ? kLoneVectors
+                          : t.filters <= 8 ? 3
+                                           : 2,
                 panel = vectors * lanes;
   alignas(64) T buffer[(kFilterBlock * 3 + 1) * HWY_MAX_BYTES / sizeof(T)];
   const int64_t total = (t.rows - 1) * t.pitch + t.cols;
@@ -61,7 +67,10 @@ void product_of(const TapProduct<T>& t) {
                    false};
       if (t.bias != nullptr) tile.init = t.bias + f;
       tile.b_at = t.at;
-      run_panel<Walk::TapsOfB>(tile, static_cast<int>(wide), filters);
+      if (lone && wide > 3)
+        run_tile<T, 1, kLoneVectors, Walk::TapsOfB>(tile);
+      else
+        run_panel<Walk::TapsOfB>(tile, static_cast<int>(wide), filters);
       for (int64_t at = q; at < std::min(total, q + panel);) {
         const int64_t y = at / t.pitch, x = at % t.pitch,
                       end = std::min({total, q + panel, (y + 1) * t.pitch});
@@ -80,6 +89,7 @@ void gradient_of(const TapGradient<T>& t) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), step = std::min(2 * lanes, kTapPanel),
                 count = t.rows * t.cols;
+  if (is_narrow(t, lanes)) return narrow_gradient(t);
   for (int64_t f = 0; f < t.filters; f += step) {
     const int64_t cols = std::min(step, t.filters - f), vectors = (cols + lanes - 1) / lanes,
                   panel = vectors * lanes;

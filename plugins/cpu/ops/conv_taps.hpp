@@ -2,6 +2,7 @@
 // in place by every tap.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "ops/conv.hpp"
@@ -46,10 +47,15 @@ struct TapGradient {
   int64_t rows, cols, pitch;
   const T* g;
   int64_t g_filter;  // a row of g is `cols` long
-  T* packed;         // rows · cols · kTapPanel elements
+  T* packed;         // tap_room elements
   T* sum;
 };
-constexpr int64_t kTapPanel = 32;
+// Filters at once: side by side in a panel, or each in lines of its own as the source has them.
+constexpr int64_t kTapPanel = 32, kNarrowFilters = 8;
+inline int64_t tap_room(int64_t rows, int64_t cols, int64_t pitch) {
+  const int64_t lines = (std::min(pitch, 2 * cols) * rows + 64) * (kNarrowFilters + 1);
+  return std::max(rows * cols * kTapPanel, lines);
+}
 void tap_gradient(const TapGradient<float>& gradient);
 void tap_gradient(const TapGradient<double>& gradient);
 

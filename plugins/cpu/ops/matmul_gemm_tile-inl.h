@@ -84,12 +84,12 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
   V sum[R][NV];
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
-#pragma GCC unroll 3
+#pragma GCC unroll 6
     for (int j = 0; j < NV; ++j) sum[i][j] = hn::Zero(d);
   if (t.init != nullptr) {
 #pragma GCC unroll 12
     for (int i = 0; i < R; ++i)
-#pragma GCC unroll 3
+#pragma GCC unroll 6
       for (int j = 0; j < NV; ++j) {
         const T* p = t.init + i * t.init_row;
         sum[i][j] = t.init_step == 0 ? hn::Set(d, *p) : load(p, j);
@@ -106,12 +106,12 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
     for (int64_t p = 0; p < t.k; ++p) {
       const T* HWY_RESTRICT from = W == Walk::TapsOfB ? b + t.b_at[p] : b;
       V right[NV];
-#pragma GCC unroll 3
+#pragma GCC unroll 6
       for (int j = 0; j < NV; ++j) right[j] = load(from, j);
 #pragma GCC unroll 12
       for (int i = 0; i < R; ++i) {
         const V left = hn::Set(d, a[W == Walk::TapsOfA ? at[i] : i * a_row]);
-#pragma GCC unroll 3
+#pragma GCC unroll 6
         for (int j = 0; j < NV; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
       }
       a += W == Walk::Strides ? a_col : 1;
@@ -121,7 +121,7 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
   }
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
-#pragma GCC unroll 3
+#pragma GCC unroll 6
     for (int j = 0; j < NV; ++j) {
       V v = sum[i][j];
       if (t.relu) v = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v);  // a NaN stays

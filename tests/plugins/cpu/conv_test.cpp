@@ -149,6 +149,39 @@ TEST(Conv, NarrowPlanes) {
   }
 }
 
+// Gradients whose vectors hold places: every number of taps at once, one filter and more, lines that end within a vector.
+TEST(Conv, FewFiltersOfAGroup) {
+  uint32_t seed = 800;
+  for (const DType dtype : {DType::F32, DType::F64}) {
+    for (int64_t taps = 1; taps <= 12; ++taps) {
+      check({{2, 3, 40}, {3, 1, taps}, {1}, {taps / 2}, {1}, 3}, dtype, seed += 5);
+      check({{2, 2, 19}, {6, 1, taps}, {1}, {0}, {1}, 2}, dtype, seed += 5);
+    }
+    check({{2, 40, 21, 20}, {40, 1, 7, 7}, {1}, {3}, {1}, 40}, dtype, seed += 5);
+    check({{2, 40, 21, 20}, {40, 1, 5, 5}, {2}, {2}, {1}, 40}, dtype, seed += 5);
+    check({{2, 40, 16, 17}, {80, 1, 3, 3}, {1}, {2}, {2}, 40}, dtype, seed += 5);
+    check({{3, 40, 14, 14}, {40, 4, 3, 3}, {1}, {1}, {1}, 10}, dtype, seed += 5);
+    check({{3, 24, 14, 14}, {56, 3, 3, 3}, {2, 1}, {1}, {1}, 8}, dtype, seed += 5);
+    check({{1, 20, 6, 9, 7}, {20, 1, 3, 3, 3}, {1}, {1}, {1}, 20}, dtype, seed += 5);
+    check({{2, 8, 3, 2}, {8, 1, 5, 7}, {1}, {3}, {1}, 8}, dtype, seed += 5);
+  }
+}
+
+// A tap that never reads what is not finite, as it lies in the image's corner, keeps its gradient.
+TEST(Conv, GradientOfTapsBesideInfinity) {
+  Array x({1, 2, 6, 6});
+  x[0] = std::numeric_limits<double>::infinity();
+  const Array g = whole_numbers({1, 2, 6, 6}, 1);
+  const auto gw = values(conv_backward_weight(to_tensor(g, DType::F32), to_tensor(x, DType::F32),
+                                              {2, 1, 3, 3}, {1}, {1}, {1}, 2));
+  for (size_t tap = 0; tap < 9; ++tap) {
+    const bool reads =
+        tap % 3 < 2 && tap / 3 < 2;  // the first places of the image, from its padding on
+    EXPECT_EQ(std::isfinite(gw[tap]), !reads) << tap;
+    EXPECT_EQ(gw[9 + tap], 0) << tap;
+  }
+}
+
 // Products of the images as they lie, cut along the images, the filters or the places.
 TEST(Conv, PointwiseHalves) {
   uint32_t seed = 500;
