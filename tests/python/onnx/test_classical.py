@@ -84,8 +84,8 @@ def test_more_vectors_than_a_block(tmp_path):
     check(tmp_path, [node], {'x': f(9, 4)})
 
 
-def load(folder, nodes, results):
-    graph = helper.make_graph(nodes, 'test', [helper.make_tensor_value_info('x', TensorProto.FLOAT, None)], [onnx.ValueInfoProto(name=name) for name in results])
+def load(folder, nodes, results, kind=TensorProto.FLOAT):
+    graph = helper.make_graph(nodes, 'test', [helper.make_tensor_value_info('x', kind, None)], [onnx.ValueInfoProto(name=name) for name in results])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid(ML, 3)], ir_version=8)
     (folder / 'm.onnx').write_bytes(model.SerializeToString())
     return tenon.onnx.load(folder / 'm.onnx')
@@ -157,6 +157,55 @@ def test_classes_by_trees(tmp_path, classes, used, positive, how):
     node = helper.make_node('TreeEnsembleClassifier', ['x'], ['label', 'scores'], domain=ML, classlabels_int64s=list(range(classes)), post_transform=how,
                             **trees(60, 5, 'class', used, positive=positive))
     check(tmp_path, [node], {'x': f(70, 5)}, results=('label', 'scores'), traces=False)
+
+
+EVERY_MODE = *ALL_MODES, 'BRANCH_EQ', 'BRANCH_NEQ'
+
+
+@pytest.mark.parametrize('modes', [*((mode,) for mode in EVERY_MODE), EVERY_MODE])
+@pytest.mark.parametrize('rows', [1, 40])
+def test_rows_that_meet_splits(tmp_path, modes, rows):
+    """Features equal splits, infinities and zeros of both signs included, or are missing, but not where ONNX Runtime takes "missing != split" for
+    true whatever the node says of missing values."""
+    attributes = trees(30, 3, 'target', 2, depth=6, modes=modes)
+    special = [-np.inf, -1.5, -0.0, 0.0, 1e-45, 0.5, 3e38, np.inf]
+    attributes['nodes_values'] = rng.choice(special, len(attributes['nodes_values'])).tolist()
+    x = rng.choice(special if 'BRANCH_NEQ' in modes else [*special, np.nan], (rows, 3)).astype('f4')
+    check(tmp_path, [helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], domain=ML, n_targets=2, **attributes)], {'x': x}, traces=False)
+
+
+def pruned(attributes, share):
+    """The trees with some inner nodes turned into leaves without a weight."""
+    inner = [i for i, mode in enumerate(attributes['nodes_modes']) if mode != 'LEAF' and attributes['nodes_nodeids'][i] > 2]
+    modes = list(attributes['nodes_modes'])
+    for i in rng.choice(inner, int(len(inner) * share), replace=False):
+        modes[i] = 'LEAF'
+    return {**attributes, 'nodes_modes': modes}
+
+
+@pytest.mark.parametrize('threads', [1, 3])
+@pytest.mark.parametrize('missing', [False, True])
+def test_many_rows_through_uneven_trees(tmp_path, threads, missing):
+    x = f(1500, 7)
+    if missing:
+        x[rng.random(x.shape) < 0.01] = np.nan
+    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], domain=ML, n_targets=3, **pruned(trees(50, 7, 'target', 3, depth=8), 0.3))
+    before = tenon.num_threads()
+    tenon.set_num_threads(threads)
+    try:
+        check(tmp_path, [node], {'x': x}, traces=False)
+    finally:
+        tenon.set_num_threads(before)
+
+
+def test_rows_do_not_depend_on_their_neighbours(tmp_path):
+    """Each alone gives the bits that all together give, in both types of features."""
+    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], domain=ML, n_targets=2, **trees(37, 5, 'target', 2, depth=7, modes=EVERY_MODE))
+    for kind, dtype in (TensorProto.FLOAT, 'f4'), (TensorProto.DOUBLE, 'f8'):
+        model = load(tmp_path, [node], ['y'], kind)
+        x = tenon.tensor(f(301, 5).astype(dtype))
+        alone = tenon.concat([model(x[i:i + 1]) for i in range(301)])
+        assert (model(x) == alone).all()
 
 
 def test_trees_with_missing_nodes(tmp_path):
