@@ -47,8 +47,7 @@ Answer answer(Answer otherwise, Body&& body) noexcept {
 
 // Fills a caller's struct up to the size that it sets.
 template <class Info>
-void give(Info info, Info* out, const char* function) {
-  if (out == nullptr) fail(TN_INVALID_ARGUMENT, "{}: NULL argument", function);
+void give(Info info, Info* out) {
   info.struct_size = out->struct_size;
   std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
 }

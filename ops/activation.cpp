@@ -30,7 +30,7 @@ TN_RULE(relu, relu,
          .shapes = "x's",
          .elementwise = true,
          .unchanged = TN_MASK_FLOAT}) {
-  frame.elementwise(operand(frame, arg::x, TN_MASK_REAL, "a real dtype").dtype());
+  elementwise(frame, operand(frame, arg::x, TN_MASK_REAL, "a real dtype").dtype());
 }
 
 // g where y > 0
@@ -76,7 +76,7 @@ TN_RULE(gelu, gelu,
          .unchanged = TN_MASK_FLOAT}) {
   const tn_dtype dtype = fractional(float_operand(frame, arg::x).dtype());
   require_approximation(frame, arg::approximate);
-  frame.elementwise(dtype);
+  elementwise(frame, dtype);
 }
 
 // d(x·Φ(x)) = (Φ(x) + x·φ(x))·dx, Hendrycks and Gimpel 2016

@@ -21,7 +21,7 @@ TN_RULE(cast, cast,
   const tn_dtype from = operand(frame, arg::x).dtype();
   const tn_dtype to = frame.dtype_or(arg::dtype, from);
   frame.require(to < TN_DTYPE_COUNT, "unknown dtype code {}", to);
-  frame.elementwise(to);
+  elementwise(frame, to);
 }
 
 // y = x in another dtype; the engine converts the gradient back
@@ -39,7 +39,7 @@ TN_OP(clone) = {
 };
 
 TN_RULE(clone, clone, {.dtypes = "any; the result has x's", .shapes = "x's", .elementwise = true}) {
-  frame.elementwise(operand(frame, arg::x).dtype());
+  elementwise(frame, operand(frame, arg::x).dtype());
 }
 
 // y = x
@@ -86,10 +86,7 @@ TN_RUN(to) {
   if (!has_elements(x)) fail_released(x);
   const Ref dense = make_contiguous(x);
   Ref copy(make_tensor(x.dtype(), x.sizes(), target));
-  const uint64_t bytes = static_cast<uint64_t>(x.numel) * dtype_size(x.dtype());
-  if (bytes != 0)
-    copy_bytes(target, copy->view.buffer, 0, *x.device, dense->view.buffer,
-               static_cast<uint64_t>(dense->view.offset), bytes);
+  copy_dense(*dense, *copy);
   outs[0] = copy.take();
   if (wants_record(frame)) record(frame, outs, 1);
 }

@@ -63,8 +63,9 @@ tn_dtype promoted(Frame& frame) {
 void reduce_foreign(Frame& frame, tn_dtype dtype) {
   const Schema& schema = frame.op().schema;
   const uint32_t dims = arg_named(schema, "dims"), keepdim = arg_named(schema, "keepdim");
-  frame.reduce(dtype, dim_mask(frame, dims, frame.tensor(kReduced).ndim()),
-               keepdim < frame.nargs() && frame.flag(keepdim));
+  const tn_tensor& x = frame.tensor(kReduced);
+  reduce(frame, x, dtype, dim_mask(frame, dims, x.ndim()),
+         keepdim < frame.nargs() && frame.flag(keepdim));
 }
 
 // Forms results and operands as far as `infer` does not.
@@ -75,7 +76,7 @@ void form_foreign(Frame& frame) {
   if (def.form == TN_OP_REDUCE) return reduce_foreign(frame, dtype);
   const tn_tensor* first = first_tensor(frame);
   if (def.form == TN_OP_ELEMENTWISE)
-    frame.elementwise(dtype);
+    elementwise(frame, dtype);
   else if (frame.nresults() != 0)
     frame.result(0, dtype, first == nullptr ? std::span<const int64_t>() : first->sizes());
   for (uint32_t k = 1; k < frame.nresults(); ++k) frame.result(k, dtype, frame.result(0).shape);

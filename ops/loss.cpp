@@ -7,7 +7,6 @@
 #include "ops/number.hpp"
 #include "ops/operands.hpp"
 #include "ops/record.hpp"
-#include "tensor/broadcast.hpp"
 
 namespace {
 

@@ -112,13 +112,13 @@ inline tn_dtype common_real_fraction(const Frame& frame, uint32_t x, uint32_t y)
 // An elementwise op of x alone, computed in `dtype`, to which x is converted if it has another.
 inline void unary(Frame& frame, uint32_t x, tn_dtype dtype) {
   if (frame.tensor(x).dtype() != dtype) frame.cast(x, dtype);
-  frame.elementwise(dtype);
+  elementwise(frame, dtype);
 }
 
 // An elementwise op with all operands in `dtype`; the result is in `dtype` too, or in `out`.
 inline void binary(Frame& frame, tn_dtype dtype, tn_dtype out) {
   frame.cast_all(dtype);
-  frame.elementwise(out);
+  elementwise(frame, out);
 }
 inline void binary(Frame& frame, tn_dtype dtype) { binary(frame, dtype, dtype); }
 

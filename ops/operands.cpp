@@ -44,4 +44,53 @@ void require_dtype(const Frame& frame, uint32_t i, uint64_t mask, std::string_vi
              storage_hint(frame.tensor(i).dtype()));
 }
 
+bool broadcast(std::span<const int64_t> a, std::span<const int64_t> b, Dims& shape) {
+  if (a.size() < b.size()) std::swap(a, b);
+  shape.assign(a);
+  const size_t skip = a.size() - b.size();
+  for (size_t d = 0; d < b.size(); ++d) {
+    int64_t& size = shape[skip + d];
+    if (size == b[d] || b[d] == 1) continue;
+    if (size != 1) return false;
+    size = b[d];
+  }
+  return true;
+}
+
+Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<const int64_t> b) {
+  Dims shape;
+  if (!broadcast(a, b, shape))
+    frame.fail(TN_INVALID_ARGUMENT, "shapes {} and {} do not broadcast", format_shape(a),
+               format_shape(b));
+  return shape;
+}
+
+void elementwise(Frame& frame, tn_dtype dtype) {
+  frame.form = Form::Elementwise;
+  bool first = true;
+  for (uint32_t i = 0; i < frame.nargs(); ++i) {
+    if (!frame.is_tensor(i)) continue;
+    const auto sizes = frame.tensor(i).sizes();
+    const Dims& shape = frame.result(0).shape;
+    if (first)
+      frame.result(0, dtype, sizes);
+    else if (!same_dims(shape, sizes))
+      frame.result(0, dtype, broadcast_shapes(frame, shape, sizes));
+    first = false;
+  }
+  if (first) frame.result(0, dtype, {});
+}
+
+void reduce(Frame& frame, const tn_tensor& x, tn_dtype dtype, uint32_t mask, bool keepdim) {
+  frame.reduces(mask);
+  Dims shape;
+  for (uint32_t d = 0; d < x.ndim(); ++d) {
+    if ((mask >> d & 1) == 0)
+      shape.push(x.shape()[d]);
+    else if (keepdim)
+      shape.push(1);
+  }
+  for (uint32_t k = 0; k < frame.nresults(); ++k) frame.result(k, dtype, shape);
+}
+
 }  // namespace tenon::core

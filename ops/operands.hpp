@@ -1,4 +1,4 @@
-// Checks of operands that several rules share.
+// Checks of operands and shapes of results that several rules share.
 #pragma once
 
 #include <algorithm>
@@ -141,6 +141,17 @@ inline tn_tensor& index_operand(Frame& frame, uint32_t i) {
 inline tn_tensor& ordered_operand(const Frame& frame, uint32_t i) {
   return operand(frame, i, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
 }
+
+// ---- Shapes -------------------------------------------------------------------------------------
+
+// Sets `shape` to the broadcast shape of a and b. Returns false if they do not broadcast.
+bool broadcast(std::span<const int64_t> a, std::span<const int64_t> b, Dims& shape);
+// The same; throws "[op] shapes (2, 3) and (4) do not broadcast".
+Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<const int64_t> b);
+// Form::Elementwise: result 0 has the broadcast shape of the tensor arguments.
+void elementwise(Frame& frame, tn_dtype dtype);
+// Form::Reduce over the dimensions in the mask of x, which is argument 0; for every result.
+void reduce(Frame& frame, const tn_tensor& x, tn_dtype dtype, uint32_t mask, bool keepdim);
 
 // The dimension that argument `i` names in a tensor of that rank; kernels see it wrapped.
 inline uint32_t fix_dim(Frame& frame, uint32_t i, uint32_t rank) {

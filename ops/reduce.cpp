@@ -20,8 +20,8 @@ void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
 // The rule of an op that reduces x over dims to a result of that dtype; `arg` names the op's arguments.
 template <class arg>
 void reduce_dims(Frame& frame, tn_dtype dtype) {
-  frame.reduce(dtype, dim_mask(frame, arg::dims, frame.tensor(arg::x).ndim()),
-               frame.flag(arg::keepdim));
+  const tn_tensor& x = frame.tensor(arg::x);
+  reduce(frame, x, dtype, dim_mask(frame, arg::dims, x.ndim()), frame.flag(arg::keepdim));
 }
 
 // A tensor of the result's shape with the reduced dimensions restored as 1. Without `dims` it has rank 0, or already every dimension.
@@ -182,7 +182,7 @@ TN_RULE(reduce_order, min, {.dtypes = "real and bool; the result has x's", .shap
   tn_tensor& x = ordered_operand(frame, arg::x);
   const uint32_t mask = dim_mask(frame, arg::dims, x.ndim());
   require_elements(frame, x, mask);
-  frame.reduce(x.dtype(), mask, frame.flag(arg::keepdim));
+  reduce(frame, x, x.dtype(), mask, frame.flag(arg::keepdim));
 }
 
 // g shared evenly by the elements equal to y
@@ -397,7 +397,7 @@ TN_RULE(reduce_arg, argmin,
   const uint32_t mask =
       frame.has(arg::dim) ? 1u << wrap_dim(frame, frame.integer(arg::dim), x.ndim()) : all;
   require_elements(frame, x, mask);
-  frame.reduce(TN_DTYPE_I64, mask, frame.flag(arg::keepdim));
+  reduce(frame, x, TN_DTYPE_I64, mask, frame.flag(arg::keepdim));
 }
 
 TN_OP(argmax) = {

@@ -23,7 +23,7 @@ TN_RULE(neg, neg,
          .unchanged = TN_MASK_FLOAT}) {
   const tn_dtype dtype = operand(frame, arg::x).dtype();
   frame.require(dtype != TN_DTYPE_BOOL, "not defined for bool; use logical_not");
-  frame.elementwise(dtype);
+  elementwise(frame, dtype);
 }
 
 // d(−x) = −dx
@@ -40,7 +40,7 @@ TN_OP(abs) = {
 
 TN_RULE(unary_abs, abs,
         {.dtypes = "any; complex numbers give real ones", .shapes = "x's", .elementwise = true}) {
-  frame.elementwise(real_part(operand(frame, arg::x).dtype()));
+  elementwise(frame, real_part(operand(frame, arg::x).dtype()));
 }
 
 static uint32_t result_unless_complex(const tn_value* args) {
@@ -69,7 +69,7 @@ TN_RULE(unary_arith, sign,
          .shapes = "x's",
          .elementwise = true,
          .unchanged = TN_MASK_FLOAT}) {
-  frame.elementwise(operand(frame, arg::x).dtype());
+  elementwise(frame, operand(frame, arg::x).dtype());
 }
 
 static uint32_t all_unless_complex(const tn_value* args) {
@@ -120,7 +120,7 @@ TN_RULE(unary_round, floor,
          .shapes = "x's",
          .elementwise = true,
          .unchanged = TN_MASK_FLOAT}) {
-  frame.elementwise(operand(frame, arg::x, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype").dtype());
+  elementwise(frame, operand(frame, arg::x, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype").dtype());
 }
 
 // piecewise constant: dx is 0; ops of other families share it
@@ -507,7 +507,7 @@ TN_RULE(unary_real, erf,
          .shapes = "x's",
          .elementwise = true,
          .unchanged = TN_MASK_FLOAT}) {
-  frame.elementwise(fractional(float_operand(frame, arg::x).dtype()));
+  elementwise(frame, fractional(float_operand(frame, arg::x).dtype()));
 }
 
 // d(erf x) = 2/√π·e^(−x²)·dx
@@ -631,7 +631,7 @@ TN_OP(isnan) = {
 
 TN_RULE(unary_test, isnan, {.dtypes = "any; bool", .shapes = "x's", .elementwise = true}) {
   operand(frame, arg::x);
-  frame.elementwise(TN_DTYPE_BOOL);
+  elementwise(frame, TN_DTYPE_BOOL);
 }
 
 TN_OP(isinf) = {
@@ -657,7 +657,7 @@ TN_OP(signbit) = {
 
 TN_RULE(signbit, signbit, {.dtypes = "real and bool; bool", .shapes = "x's", .elementwise = true}) {
   operand(frame, arg::x, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
-  frame.elementwise(TN_DTYPE_BOOL);
+  elementwise(frame, TN_DTYPE_BOOL);
 }
 
 TN_OP(logical_not) = {
@@ -676,6 +676,7 @@ TN_OP(bitwise_not) = {
 
 TN_RULE(bitwise_not, bitwise_not,
         {.dtypes = "integers and bool; the result has x's", .shapes = "x's", .elementwise = true}) {
-  frame.elementwise(
+  elementwise(
+      frame,
       operand(frame, arg::x, TN_MASK_INT | TN_MASK_BOOL, "an integer dtype or bool").dtype());
 }

@@ -41,7 +41,7 @@ TN_RULE(where, where,
   frame.cast(arg::condition, TN_DTYPE_BOOL);
   frame.cast(arg::x, dtype);
   frame.cast(arg::y, dtype);
-  frame.elementwise(dtype);
+  elementwise(frame, dtype);
 }
 
 // condition ? dx : dy
@@ -163,7 +163,7 @@ TN_OP(nan_to_num) = {
 TN_RULE(nan_to_num, nan_to_num,
         {.dtypes = "floating; the result has x's", .shapes = "x's", .elementwise = true}) {
   const tn_dtype dtype = operand(frame, arg::x, TN_MASK_FLOAT, "a floating dtype").dtype();
-  frame.elementwise(dtype);
+  elementwise(frame, dtype);
   const double most = greatest_finite(dtype);
   if (!frame.has(arg::posinf)) frame.set_real(arg::posinf, most);
   if (!frame.has(arg::neginf)) frame.set_real(arg::neginf, -most);

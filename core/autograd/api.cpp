@@ -93,8 +93,7 @@ uint64_t add_hook(tn_tensor& tensor, tn_grad_hook_fn run, void* ctx, void (*dest
     retain(node);
     meta.hooked.push_back({id, NodeRef(node)});
   }
-  auto hook = std::make_shared<Hook>(id, tensor.grad_fn != nullptr ? tensor.output_nr : 0u, run,
-                                     ctx, nullptr);
+  auto hook = own(Hook{id, tensor.grad_fn != nullptr ? tensor.output_nr : 0u, run, ctx, nullptr});
   hooks.add(hook);
   hook->destroy = destroy;  // from here on the hook owns its context
   return id;

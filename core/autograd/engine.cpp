@@ -6,6 +6,7 @@
 
 #include "boundary.hpp"
 #include "dispatch/record.hpp"
+#include "on_exit.hpp"
 
 namespace tenon::core {
 namespace {
@@ -102,9 +103,7 @@ void Run::capture(tn_tensor& input) {
 void Run::visit_from(Node* root, uint64_t oldest) {
   auto& marks = scratch_->marks;
   auto& visits = scratch_->visits;
-  bool fresh;
-  Mark& root_mark = marks.insert(root, fresh);
-  const bool visited = std::exchange(root_mark.reached, true);
+  const bool visited = std::exchange(marks.insert(root).reached, true);
   if (visited || root->sequence < oldest) return;
   visits.push_back({root, 0});
   while (!visits.empty()) {
@@ -118,7 +117,7 @@ void Run::visit_from(Node* root, uint64_t oldest) {
       ++edge;
       continue;
     }
-    Mark& mark = marks.insert(next, fresh);
+    Mark& mark = marks.insert(next);
     if (!std::exchange(mark.reached, true) && next->nedges != 0) {
       visits.push_back({next, 0});  // and then looks at this edge again
       continue;
@@ -132,8 +131,7 @@ void Run::mark() {
   auto& marks = scratch_->marks;
   uint64_t oldest = ~uint64_t{0};
   for (uint32_t i = 0; i < scratch_->captures.size(); ++i) {
-    bool fresh;
-    Mark& mark = marks.insert(scratch_->captures[i].edge.node, fresh);
+    Mark& mark = marks.insert(scratch_->captures[i].edge.node);
     scratch_->captures[i].next = std::exchange(mark.capture, i + 1);
     oldest = std::min(oldest, scratch_->captures[i].edge.node->sequence);
   }
@@ -149,8 +147,7 @@ tn_tensor*& Run::slot(Edge edge) {
     front_ = {};
     arrived = &front_;
   } else if (arrived == nullptr) {
-    bool fresh;
-    arrived = &scratch_->pending.insert(edge.node, fresh);
+    arrived = &scratch_->pending.insert(edge.node);
     scratch_->heap.push_back({edge.node->sequence, edge.node});
     std::push_heap(scratch_->heap.begin(), scratch_->heap.end());
   }
@@ -187,11 +184,7 @@ void Run::execute() {
   Node* node;
   Pending arrived;
   while (take_next(node, arrived)) {
-    struct Guard {
-      Pending& arrived;
-      uint32_t nresults;
-      ~Guard() { drop(arrived, nresults); }
-    } guard{arrived, node->nresults};
+    const OnExit over([&arrived, n = node->nresults] { drop(arrived, n); });
     process(*node, arrived);
   }
   if (t_ends.runs == 1) t_ends.call_all();

@@ -115,6 +115,5 @@ Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::st
 bool has_nan(tn_tensor& gradient);
 // Zeros or ones of a tensor's shape, dtype and device.
 Ref constant_like(const TensorMeta& like, double value);
-TensorMeta meta_of_tensor(const tn_tensor& tensor);
 
 }  // namespace tenon::core

@@ -66,6 +66,7 @@ class GradCall {
 
  private:
   const TensorMeta* input(uint32_t arg, uint32_t entry) const;  // NULL where there is no tensor
+  uint32_t edge(uint32_t arg, uint32_t entry) const;            // of a tensor
   const TensorMeta& tensor_of(uint32_t arg, std::string_view what) const;
   Tensor unpack(const Saved& saved) const;
   std::string_view arg_name(uint32_t arg) const;

@@ -10,43 +10,31 @@
 namespace tenon::core {
 namespace {
 
-// The callback and its context; the graph and a run that uses it hold it.
-class Callback {
- public:
-  explicit Callback(const tn_function& function) {
-    std::memcpy(&function_, &function, std::min<size_t>(function.struct_size, sizeof function_));
-    function_.name = to_str(text_of(function_.name));
-  }
-  ~Callback() {
-    if (function_.destroy != nullptr) function_.destroy(function_.ctx);
-  }
-  Callback(const Callback&) = delete;
-  Callback& operator=(const Callback&) = delete;
-  const tn_function& get() const { return function_; }
+// Held by the graph, and by a run that uses it.
+using Callback = std::shared_ptr<tn_function>;
 
- private:
-  tn_function function_{};
-};
+Callback keep(const tn_function& function) {
+  tn_function known{};
+  std::memcpy(&known, &function, std::min<size_t>(function.struct_size, sizeof known));
+  known.name = to_str(text_of(known.name));
+  return own(known);
+}
 
 struct FunctionNode final : Node {
-  std::shared_ptr<Callback> callback;
+  Callback callback;
   std::string title;
-  TensorMeta* inputs;
 
-  FunctionNode(uint32_t nres, uint32_t edge_count, Edge* edge_memory, uint8_t memory_class)
-      : Node(nres, edge_count, edge_memory, memory_class) {}
+  using Node::Node;
   std::string_view name() const override { return title; }
-  const TensorMeta* operands() const override { return inputs; }
 
   void apply(Run& run, tn_tensor* const* grads, tn_tensor** results) override {
-    std::shared_ptr<Callback> held;
+    Callback held;
     {
       std::lock_guard guard(lock);
       held = run.keeps_graph() ? callback : std::move(callback);
     }
     if (!held) fail_freed(*this);
-    const tn_function& function = held->get();
-    check(function.backward(function.ctx, grads, nresults, results, nedges));
+    check(held->backward(held->ctx, grads, nresults, results, nedges));
     for (uint32_t e = 0; e < nedges; ++e) {
       Ref gradient(std::exchange(results[e], nullptr));
       if (!gradient || edges[e].node == nullptr) continue;
@@ -56,7 +44,7 @@ struct FunctionNode final : Node {
   }
 };
 
-NodeRef make_node(std::shared_ptr<Callback> callback, tn_tensor* const* inputs, uint32_t ninputs,
+NodeRef make_node(Callback callback, tn_tensor* const* inputs, uint32_t ninputs,
                   uint32_t noutputs) {
   size_t dims = 0;
   for (uint32_t i = 0; i < ninputs; ++i)
@@ -68,9 +56,9 @@ NodeRef make_node(std::shared_ptr<Callback> callback, tn_tensor* const* inputs, 
   auto* edges = reinterpret_cast<Edge*>(memory + sizeof(FunctionNode));
   auto* metas = reinterpret_cast<TensorMeta*>(edges + ninputs);
   auto* shapes = reinterpret_cast<int64_t*>(metas + ninputs);
-  auto* node = new (memory) FunctionNode(noutputs, 0, edges, block_class);
+  auto* node = new (memory) FunctionNode(noutputs, edges, block_class);
   NodeRef owner(node);
-  node->title = detail::to_view(callback->get().name);
+  node->title = to_view(callback->name);
   node->callback = std::move(callback);
   node->inputs = metas;
   for (uint32_t i = 0; i < ninputs; ++i) {
@@ -90,9 +78,9 @@ NodeRef make_node(std::shared_ptr<Callback> callback, tn_tensor* const* inputs, 
 
 void record_function(const tn_function& function, tn_tensor* const* inputs, uint32_t ninputs,
                      tn_tensor* const* outputs, uint32_t noutputs) {
-  auto callback = std::make_shared<Callback>(function);
-  const std::string_view name = to_view(callback->get().name);
-  if (callback->get().backward == nullptr)
+  Callback callback = keep(function);
+  const std::string_view name = to_view(callback->name);
+  if (callback->backward == nullptr)
     fail(TN_INVALID_ARGUMENT, "[{}] a function without backward", name);
   if ((ninputs != 0 && inputs == nullptr) || (noutputs != 0 && outputs == nullptr))
     fail(TN_INVALID_ARGUMENT, "[{}] no inputs or outputs given", name);

@@ -64,11 +64,6 @@ Ref sum_to(const Ref& gradient, std::span<const int64_t> want) {
 
 }  // namespace
 
-TensorMeta meta_of_tensor(const tn_tensor& tensor) {
-  return {tensor.shape(), tensor.device, static_cast<uint8_t>(tensor.ndim()),
-          static_cast<uint8_t>(tensor.dtype()), true};
-}
-
 Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::string_view what) {
   if (same_dims(gradient->sizes(), want.sizes()) && gradient->dtype() == want.dtype &&
       gradient->device == want.device) [[likely]]

@@ -30,16 +30,15 @@ Buffer buffer_of(const tn_tensor& base) {
   return {-low, base.numel == 0 ? 0 : high - low + 1};
 }
 
-Geometry geometry_in(const tn_tensor& base, const Buffer& buffer, const tn_tensor& tensor) {
+Geometry geometry_in(const tn_tensor& base, const tn_tensor& tensor) {
   const int64_t bytes = tensor.view.offset - base.view.offset;
   return {Dims(tensor.sizes()), Dims(std::span(tensor.strides(), tensor.ndim())),
-          buffer.low + bytes / static_cast<int64_t>(dtype_size(base.dtype()))};
+          buffer_of(base).low + bytes / static_cast<int64_t>(dtype_size(base.dtype()))};
 }
 
-tn_value ints_value(const Dims& dims) {
-  tn_value value{TN_VALUE_INTS, dims.n, {}};
-  value.as.ints = dims.v;
-  return value;
+void record_one(const tn_op& op, const tn_value* args, tn_tensor& out) {
+  tn_tensor* const outs[] = {&out};
+  record(op, args, outs, 1);
 }
 
 // Gives `out` the history of a part of `x`, without computing it.
@@ -47,8 +46,7 @@ void tie_part(tn_tensor& out, tn_tensor& x, const Geometry& part) {
   static const tn_op& op = builtin("as_strided");
   const tn_value args[] = {tensor_value(&x), ints_value(part.shape), ints_value(part.strides),
                            int_value(TN_VALUE_INT, part.offset)};
-  tn_tensor* const outs[] = {&out};
-  put_on_tape(op, args, outs, 1, nullptr);
+  record_one(op, args, out);
 }
 
 // Gives `out` the history of `x` with `src` put into a part of it.
@@ -56,33 +54,28 @@ void tie_scattered(tn_tensor& out, tn_tensor& x, tn_tensor& src, const Geometry&
   static const tn_op& op = builtin("as_strided_scatter");
   const tn_value args[] = {tensor_value(&x), tensor_value(&src), ints_value(part.shape),
                            ints_value(part.strides), int_value(TN_VALUE_INT, part.offset)};
-  tn_tensor* const outs[] = {&out};
-  put_on_tape(op, args, outs, 1, nullptr);
+  record_one(op, args, out);
 }
 
 // A header of a buffer's shape, for history alone: its elements are those of `base`, and not
 // to be read.
-Ref placeholder(const tn_tensor& base, const Buffer& buffer) {
-  const int64_t shape[] = {buffer.size}, strides[] = {0};
+Ref placeholder(const tn_tensor& base) {
+  const int64_t shape[] = {buffer_of(base).size}, strides[] = {0};
   return Ref(make_view(base, shape, strides, 0));
 }
 
 // The base as its buffer, with its history.
-Ref as_buffer(tn_tensor& base, const Buffer& buffer) {
-  Ref empty = placeholder(base, buffer), filled = placeholder(base, buffer);
-  if (requires_grad(base)) tie_scattered(*filled, *empty, base, geometry_in(base, buffer, base));
+Ref as_buffer(tn_tensor& base) {
+  if (base.contiguous()) return Ref::share(&base);
+  Ref empty = placeholder(base), filled = placeholder(base);
+  if (requires_grad(base)) tie_scattered(*filled, *empty, base, geometry_in(base, base));
   return filled;
 }
 
 void renew_view(tn_tensor& view) {
   tn_tensor& base = *view.meta->base;
   if (!base.requires_grad()) return forget_history(view);
-  const Buffer buffer = buffer_of(base);
-  const Geometry part = geometry_in(base, buffer, view);
-  if (base.contiguous())
-    tie_part(view, base, part);
-  else
-    tie_part(view, *as_buffer(base, buffer), part);
+  tie_part(view, *as_buffer(base), geometry_in(base, view));
 }
 
 // After `view` got the history of what was written to it: its base takes that over.
@@ -93,50 +86,17 @@ void rebase(tn_tensor& view) {
   // The view's history is right as it is.
   meta.base_fn.store(base.grad_fn, std::memory_order_relaxed);
   if (view.requires_grad() || base.requires_grad()) {
-    const Buffer buffer = buffer_of(base);
-    const Geometry part = geometry_in(base, buffer, view);
+    const Geometry part = geometry_in(base, view);
     if (base.contiguous()) {
       tie_scattered(base, base, view, part);
     } else {
-      Ref before = as_buffer(base, buffer), after = placeholder(base, buffer);
+      Ref before = as_buffer(base), after = placeholder(base);
       tie_scattered(*after, *before, view, part);
-      tie_part(base, *after, geometry_in(base, buffer, base));
+      tie_part(base, *after, geometry_in(base, base));
     }
   }
   meta.base_fn.store(base.grad_fn, std::memory_order_release);
 }
-
-}  // namespace
-
-bool view_requires_grad(tn_tensor& view) {
-  AutogradMeta& meta = *view.meta;
-  const Node* base_fn = meta.base->grad_fn;
-  if (meta.base_fn.load(std::memory_order_acquire) != base_fn) [[unlikely]] {
-    std::lock_guard guard(meta.lock);
-    if (meta.base_fn.load(std::memory_order_relaxed) != base_fn) {
-      renew_view(view);
-      meta.base_fn.store(base_fn, std::memory_order_release);
-    }
-  }
-  return view.requires_grad();
-}
-
-void record_view(const Frame& frame, tn_tensor* out) {
-  tn_tensor& x = frame.tensor(0);
-  if (!is_differentiable(x.dtype()) || ((x.flags | out->flags) & kInference) != 0) return;
-  if (requires_grad(x)) put_on_tape(frame.op(), frame.args(), &out, 1, nullptr);
-  out->flags |= x.flags & kUntracked;
-  tn_tensor* base = (x.flags & kIsView) ? x.meta->base : &x;
-  AutogradMeta& meta = meta_of(*out);
-  retain(base);
-  meta.base = base;
-  meta.base_fn.store(base->grad_fn, std::memory_order_relaxed);
-  out->flags |= kIsView;
-}
-
-// ---- In place ----------------------------------------------------------------------------------
-
-namespace {
 
 void check_target(const Frame& frame, const tn_tensor& target, bool recorded) {
   check_writable(frame, target);
@@ -162,12 +122,39 @@ void check_target(const Frame& frame, const tn_tensor& target, bool recorded) {
 // What was overwritten gets a gradient of zeros; the tensor stays in the graph.
 void tie_overwritten(tn_tensor& out) {
   static const tn_op& op = builtin("floor");  // any op with such a gradient
-  tn_tensor* const outs[] = {&out};
   const tn_value before = tensor_value(&out);
-  put_on_tape(op, &before, outs, 1, nullptr);
+  record_one(op, &before, out);
 }
 
 }  // namespace
+
+bool view_requires_grad(tn_tensor& view) {
+  AutogradMeta& meta = *view.meta;
+  const Node* base_fn = meta.base->grad_fn;
+  if (meta.base_fn.load(std::memory_order_acquire) != base_fn) [[unlikely]] {
+    std::lock_guard guard(meta.lock);
+    if (meta.base_fn.load(std::memory_order_relaxed) != base_fn) {
+      renew_view(view);
+      meta.base_fn.store(base_fn, std::memory_order_release);
+    }
+  }
+  return view.requires_grad();
+}
+
+void record_view(const Frame& frame, tn_tensor* out) {
+  tn_tensor& x = frame.tensor(0);
+  if (!is_differentiable(x.dtype()) || ((x.flags | out->flags) & kInference) != 0) return;
+  if (requires_grad(x)) record(frame, &out, 1);
+  out->flags |= x.flags & kUntracked;
+  tn_tensor* base = (x.flags & kIsView) ? x.meta->base : &x;
+  AutogradMeta& meta = meta_of(*out);
+  retain(base);
+  meta.base = base;
+  meta.base_fn.store(base->grad_fn, std::memory_order_relaxed);
+  out->flags |= kIsView;
+}
+
+// ---- In place ----------------------------------------------------------------------------------
 
 InPlace::InPlace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts)
     : frame_(frame), outs_(outs), nouts_(nouts) {
@@ -179,10 +166,7 @@ InPlace::InPlace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts)
 void InPlace::keep_originals() {
   static const tn_op& clone = builtin("clone");
   originals_.make(nouts_);
-  uint32_t needed = 0;
-  for (uint32_t i = 0; i < frame_.nargs(); ++i)
-    if (frame_.is_tensor(i) && requires_grad(frame_.tensor(i))) needed |= 1u << i;
-  const Masks which = saves(frame_.op(), frame_.args(), needed);
+  const Masks which = saves(frame_.op(), frame_.args());
   for (uint32_t i = 0; i < frame_.nargs() && which.in >> i != 0; ++i) {
     if ((which.in >> i & 1) == 0 || !frame_.is_tensor(i)) continue;
     for (uint32_t k = 0; k < nouts_; ++k) {
@@ -196,8 +180,8 @@ void InPlace::keep_originals() {
 void InPlace::record() {
   for (uint32_t k = 0; k < nouts_; ++k) bump_version(*outs_[k]);
   if (!recording()) return;
-  const bool tied = recorded_ && put_on_tape(frame_.op(), frame_.args(), outs_, nouts_,
-                                             originals_.size() != 0 ? originals_.data() : nullptr);
+  const Ref* const originals = originals_.size() != 0 ? originals_.data() : nullptr;
+  const bool tied = recorded_ && core::record(frame_.op(), frame_.args(), outs_, nouts_, originals);
   for (uint32_t k = 0; k < nouts_; ++k) {
     tn_tensor& out = *outs_[k];
     if (!tied && out.grad_fn != nullptr) tie_overwritten(out);

@@ -134,7 +134,7 @@ int64_t* trailing_shape(LeafNode* node) { return reinterpret_cast<int64_t*>(node
 }  // namespace
 
 LeafNode::LeafNode(tn_tensor& of, uint8_t memory_class)
-    : Node(1, 0, nullptr, memory_class), leaf(&of), meta(meta_of_tensor(of)) {
+    : Node(1, nullptr, memory_class), leaf(&of), meta(meta_of_tensor(of)) {
   is_leaf = true;
   meta.shape = trailing_shape(this);
   std::copy_n(of.shape(), of.ndim(), trailing_shape(this));

@@ -28,12 +28,16 @@ struct Edge {
 // What a node remembers of a tensor that may be freed.
 struct TensorMeta {
   const int64_t* shape;
-  tn_device* device;
+  tn_device* device;  // NULL for an absent entry of a list
   uint8_t ndim;
   uint8_t dtype;
-  bool present;  // false for an absent entry of a list
   std::span<const int64_t> sizes() const { return {shape, ndim}; }
 };
+// It shares the tensor's shape.
+inline TensorMeta meta_of_tensor(const tn_tensor& tensor) {
+  return {tensor.shape(), tensor.device, static_cast<uint8_t>(tensor.ndim()),
+          static_cast<uint8_t>(tensor.dtype())};
+}
 
 // For a few instructions at a time.
 class SpinLock {
@@ -51,8 +55,8 @@ class SpinLock {
 // free lists, one block for the node with its edges and all it copied.
 struct Node {
   std::atomic<uint32_t> refs{1};
-  uint32_t nresults;  // of the forward op: that many gradients come in
-  uint32_t nedges;    // that many go out
+  uint32_t nresults;    // of the forward op: that many gradients come in
+  uint32_t nedges = 0;  // that many go out
   uint8_t block_class;
   bool is_leaf = false;
   SpinLock lock;  // of what a run may take out
@@ -61,21 +65,16 @@ struct Node {
     Node* next_dead;
   };
   Edge* edges;
+  TensorMeta* inputs = nullptr;  // what each edge leads to
   std::atomic<HookList*> hooks{nullptr};
 
-  Node(uint32_t results, uint32_t edge_count, Edge* edge_memory, uint8_t memory_class)
-      : nresults(results),
-        nedges(edge_count),
-        block_class(memory_class),
-        sequence(0),
-        edges(edge_memory) {}
+  Node(uint32_t results, Edge* edge_memory, uint8_t memory_class)
+      : nresults(results), block_class(memory_class), sequence(0), edges(edge_memory) {}
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   virtual ~Node();  // frees what is saved and the hooks; bury() lets go of the edges
 
   virtual std::string_view name() const = 0;
-  // What each edge leads to, of a node that has edges.
-  virtual const TensorMeta* operands() const = 0;
   // Fills results[e] for edge e with a new reference, or leaves it NULL. grads[k] is NULL where
   // none arrived. Throws Error.
   virtual void apply(Run& run, tn_tensor* const* grads, tn_tensor** results) = 0;
@@ -133,6 +132,15 @@ inline void tie(Node* node, uint32_t differentiable, tn_tensor* const* outs,
 // After its edges are set: makes the node younger than all it leads to.
 void number_node(Node& node) noexcept;
 
+// A caller's function and its context, which it destroys with the last owner.
+template <class Function>
+std::shared_ptr<Function> own(const Function& function) {
+  return {new Function(function), [](const Function* last) {
+            if (last->destroy != nullptr) last->destroy(last->ctx);
+            delete last;
+          }};
+}
+
 // ---- Hooks -------------------------------------------------------------------------------------
 struct Hook {
   uint64_t id;
@@ -140,14 +148,6 @@ struct Hook {
   tn_grad_hook_fn run;
   void* ctx;
   void (*destroy)(void* ctx);
-  Hook(uint64_t hook_id, uint32_t result, tn_grad_hook_fn fn, void* context,
-       void (*destructor)(void*))
-      : id(hook_id), nr(result), run(fn), ctx(context), destroy(destructor) {}
-  Hook(const Hook&) = delete;
-  Hook& operator=(const Hook&) = delete;
-  ~Hook() {
-    if (destroy != nullptr) destroy(ctx);
-  }
 };
 
 class HookList {
@@ -177,7 +177,6 @@ struct LeafNode final : Node {
   LeafNode(tn_tensor& of, uint8_t memory_class);
   ~LeafNode() override;
   std::string_view name() const override { return "leaf"; }
-  const TensorMeta* operands() const override { return nullptr; }
   void apply(Run&, tn_tensor* const*, tn_tensor**) override {
   }              // Run::accumulate takes the gradient over instead
   Ref living();  // the leaf, null if it is gone

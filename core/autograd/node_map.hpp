@@ -22,13 +22,12 @@ class NodeMap {
   }
   const Value* find(const Node* node) const { return const_cast<NodeMap*>(this)->find(node); }
 
-  // Finds or adds; `fresh` tells which. Invalidates pointers to other values.
-  Value& insert(const Node* node, bool& fresh) {
+  // Finds or adds. Invalidates pointers to other values.
+  Value& insert(const Node* node) {
     if ((used_ + 1) * 4 > cells_.size() * 3) grow();
     size_t i = home(node);
     while (cells_[i].node != nullptr && cells_[i].node != node) i = next(i);
-    fresh = cells_[i].node == nullptr;
-    if (fresh) {
+    if (cells_[i].node == nullptr) {
       cells_[i] = {node, Value{}};
       ++used_;
     }

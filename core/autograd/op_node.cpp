@@ -127,9 +127,13 @@ bool GradCall::is_tensor(uint32_t arg) const {
 
 const TensorMeta* GradCall::input(uint32_t arg, uint32_t entry) const {
   const tn_value& v = value(arg);
-  if (!is_tensor(arg) || entry >= v.count) return nullptr;
+  if ((v.tag != TN_VALUE_TENSOR && v.tag != TN_VALUE_TENSORS) || entry >= v.count) return nullptr;
   const TensorMeta& meta = node_.inputs[static_cast<uint32_t>(v.as.i) + entry];
-  return meta.present ? &meta : nullptr;
+  return meta.device != nullptr ? &meta : nullptr;
+}
+
+uint32_t GradCall::edge(uint32_t arg, uint32_t entry) const {
+  return static_cast<uint32_t>(value(arg).as.i) + entry;
 }
 
 std::string_view GradCall::arg_name(uint32_t arg) const { return node_.op.schema.args[arg].name; }
@@ -140,7 +144,7 @@ Tensor GradCall::grad(uint32_t result) const {
 
 Tensor GradCall::in(uint32_t arg, uint32_t entry) const {
   if (input(arg, entry) == nullptr) return Tensor();
-  const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i) + entry);
+  const Saved* saved = saved_.find(edge(arg, entry));
   if (saved == nullptr)
     fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(), arg_name(arg));
   return unpack(*saved);
@@ -167,7 +171,7 @@ bool GradCall::needs(uint32_t arg) const {
 
 bool GradCall::needs(uint32_t arg, uint32_t entry) const {
   if (input(arg, entry) == nullptr) return false;
-  const Node* next = node_.edges[static_cast<uint32_t>(value(arg).as.i) + entry].node;
+  const Node* next = node_.edges[edge(arg, entry)].node;
   return next != nullptr && run_.wants(next);
 }
 
@@ -189,12 +193,7 @@ std::span<const int64_t> GradCall::result_shape(uint32_t result) const {
   return node_.results[result].sizes();
 }
 
-double GradCall::real(uint32_t arg) const {
-  const tn_value& v = value(arg);
-  if (v.tag == TN_VALUE_FLOAT) return v.as.f;
-  if (v.tag == TN_VALUE_COMPLEX) return v.as.floats[0];
-  return static_cast<double>(v.as.i);
-}
+double GradCall::real(uint32_t arg) const { return real_of(value(arg)); }
 
 bool GradCall::is_number(uint32_t arg) const {
   return node_.op.schema.args[arg].type == ArgType::Tensor && core::is_number(value(arg));
@@ -212,15 +211,15 @@ Device GradCall::device(uint32_t arg) const { return Device(tensor_of(arg, "devi
 
 void GradCall::set(uint32_t arg, uint32_t entry, Tensor gradient) {
   if (!needs(arg, entry)) return;
-  const uint32_t edge = static_cast<uint32_t>(value(arg).as.i) + entry;
+  const uint32_t e = edge(arg, entry);
   Ref fitted;
   if (gradient.defined())
-    fitted = conform(Ref(gradient.take()), node_.inputs[edge], node_.name(), arg_name(arg));
-  release(std::exchange(outputs_[edge], fitted.take()));
+    fitted = conform(Ref(gradient.take()), node_.inputs[e], node_.name(), arg_name(arg));
+  release(std::exchange(outputs_[e], fitted.take()));
 }
 
 Tensor GradCall::arrived(uint32_t arg) {
-  return needs(arg) ? Tensor::adopt(run_.take_sum(node_.edges[value(arg).as.i]).take()) : Tensor();
+  return needs(arg) ? Tensor::adopt(run_.take_sum(node_.edges[edge(arg, 0)]).take()) : Tensor();
 }
 
 }  // namespace tenon::core

@@ -25,17 +25,14 @@ struct OpNode final : Node {
   bool freed = false;  // a run took the saved tensors out
   tn_value* args;      // as the call had them; a tensor (list) holds the index of its first edge in
                        // as.i and their count
-  TensorMeta* inputs;  // by edge
   TensorMeta* results;
   Saved* saved;
   const tn_saved_hooks* hooks = nullptr;  // what is saved went through them
 
-  OpNode(const tn_op& forward, uint32_t nres, uint32_t edge_count, Edge* edge_memory,
-         uint8_t memory_class)
-      : Node(nres, edge_count, edge_memory, memory_class), op(forward) {}
+  OpNode(const tn_op& forward, uint32_t nres, Edge* edge_memory, uint8_t memory_class)
+      : Node(nres, edge_memory, memory_class), op(forward) {}
   ~OpNode() override;
   std::string_view name() const override { return op.name(); }
-  const TensorMeta* operands() const override { return inputs; }
   void apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) override;
 };
 

@@ -12,11 +12,9 @@ namespace tenon::core {
 thread_local constinit uint32_t t_modes TN_TLS = TN_MODE_GRAD;
 static thread_local constinit const tn_saved_hooks* t_saved_hooks TN_TLS = nullptr;
 
-bool list_requires_grad(const tn_value& list) {
-  for (uint32_t e = 0; e < list.count; ++e) {
-    tn_tensor* entry = list.as.tensors[e];
-    if (entry != nullptr && requires_grad(*entry)) return true;
-  }
+bool requires_grad(const tn_value& value) {
+  for (tn_tensor* tensor : tensors_in(value))
+    if (tensor != nullptr && requires_grad(*tensor)) return true;
   return false;
 }
 
@@ -48,35 +46,18 @@ Masks widest(const tn_op& op) {
 }
 
 // The masks of a plugin's op for one call, within those for all calls.
-Masks narrowed(const tn_op& op, const tn_value* args, uint32_t needed) {
+Masks narrowed(const tn_op& op, const tn_value* args) {
   const tn_op_def& def = op.foreign->def;
   const Masks all = widest(op);
   if (def.saves == nullptr || !op.foreign->live) return all;
   Masks now{def.saved_inputs, def.saved_outputs};
-  def.saves(def.self, args, static_cast<uint32_t>(op.schema.args.size()), needed, &now.in,
-            &now.out);
+  const auto nargs = static_cast<uint32_t>(op.schema.args.size());
+  uint32_t needed = 0;
+  for (uint32_t a = 0; a < nargs; ++a) needed |= uint32_t{requires_grad(args[a])} << a;
+  def.saves(def.self, args, nargs, needed, &now.in, &now.out);
   now = with_entries(op, now);
   return {now.in & all.in, now.out & all.out};
 }
-
-}  // namespace
-
-bool has_gradient(const tn_op& op) {
-  return op.gradient != nullptr ? op.gradient->apply != nullptr
-                                : op.foreign != nullptr && op.foreign->def.gradient != nullptr;
-}
-
-Masks saves(const tn_op& op, const tn_value* args, uint32_t needed) {
-  if (op.gradient == nullptr) return narrowed(op, args, needed);
-  const GradFormula& f = *op.gradient;
-  uint32_t mask = f.always;
-  for (uint32_t a = 0; a < std::size(f.if_needs); ++a)
-    if ((needed >> a & 1) != 0) mask |= f.if_needs[a];
-  if (f.unread != nullptr) mask &= ~f.unread(args);
-  return split(mask);
-}
-
-namespace {
 
 // Lists and strings that are the schema's own defaults live as long as the op.
 bool is_default(const tn_op& op, uint32_t arg, const tn_value& value) {
@@ -101,9 +82,8 @@ Extent measure(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
       case TN_VALUE_TENSORS:
         extent.edges += value.count;
         extent.saved += saves * value.count;
-        for (uint32_t e = 0; e < value.count; ++e)
-          if (const tn_tensor* entry = value.as.tensors[e])
-            extent.tail += entry->ndim() * sizeof(int64_t);
+        for (const tn_tensor* entry : tensors_in(value))
+          if (entry != nullptr) extent.tail += entry->ndim() * sizeof(int64_t);
         break;
       case TN_VALUE_INTS:
         if (!is_default(op, i, value)) extent.tail += value.count * sizeof(int64_t);
@@ -147,7 +127,7 @@ class Builder {
         static_cast<char*>(take_node_memory(sizeof(OpNode) + arrays + extent.tail, block_class));
     tail_ = memory + sizeof(OpNode);
     Edge* edges = take<Edge>(extent.edges);
-    node_ = new (memory) OpNode(op, nouts, 0, edges, block_class);
+    node_ = new (memory) OpNode(op, nouts, edges, block_class);
     owner_.reset(node_);
     may_save_ = extent.saved != 0;
     node_->nargs = nargs_;
@@ -175,16 +155,15 @@ class Builder {
   }
 
   TensorMeta describe(const tn_tensor& tensor, const TensorMeta* like) {
-    const int64_t* shape;
+    TensorMeta meta = meta_of_tensor(tensor);
     if (like != nullptr && same_dims(like->sizes(), tensor.sizes())) {
-      shape = like->shape;
+      meta.shape = like->shape;
     } else {
       int64_t* copy = take<int64_t>(tensor.ndim());
       copy_dims(tensor.sizes(), copy);
-      shape = copy;
+      meta.shape = copy;
     }
-    return {shape, tensor.device, static_cast<uint8_t>(tensor.ndim()),
-            static_cast<uint8_t>(tensor.dtype()), true};
+    return meta;
   }
 
   void add_edge(tn_tensor* tensor) {
@@ -208,7 +187,7 @@ class Builder {
         break;
       case TN_VALUE_TENSORS:
         kept.as.i = node_->nedges;
-        for (uint32_t e = 0; e < given.count; ++e) add_edge(given.as.tensors[e]);
+        for (tn_tensor* entry : tensors_in(given)) add_edge(entry);
         break;
       case TN_VALUE_INTS:
         if (!is_default(op_, i, given)) kept.as.ints = copy(given.as.ints, given.count);
@@ -237,28 +216,16 @@ class Builder {
     return kept;
   }
 
-  // Which arguments require a gradient; our own formulas look at the first three alone.
-  uint32_t needed() const {
-    uint32_t mask = 0;
-    for (uint32_t a = 0; a < (op_.foreign != nullptr ? nargs_ : std::min(nargs_, 3u)); ++a) {
-      const tn_value& value = node_->args[a];
-      if (value.tag != TN_VALUE_TENSOR && value.tag != TN_VALUE_TENSORS) continue;
-      for (uint32_t e = 0; e < value.count; ++e)
-        if (node_->edges[value.as.i + e].node != nullptr) mask |= 1u << a;
-    }
-    return mask;
-  }
-
   void save() {
     node_->hooks = t_saved_hooks;
-    const Masks which = saves(op_, args_, needed());
+    const Masks which = saves(op_, args_);
     for (uint32_t i = 0; i < nargs_ && which.in >> i != 0; ++i) {
       if ((which.in >> i & 1) == 0) continue;
-      const uint32_t first = static_cast<uint32_t>(node_->args[i].as.i);
-      if (args_[i].tag == TN_VALUE_TENSOR) save_one(*args_[i].as.tensor, first);
-      if (args_[i].tag == TN_VALUE_TENSORS)
-        for (uint32_t e = 0; e < args_[i].count; ++e)
-          if (args_[i].as.tensors[e] != nullptr) save_one(*args_[i].as.tensors[e], first + e);
+      auto edge = static_cast<uint32_t>(node_->args[i].as.i);
+      for (tn_tensor* tensor : tensors_in(args_[i])) {
+        if (tensor != nullptr) save_one(*tensor, edge);
+        ++edge;
+      }
     }
     for (uint32_t k = 0; k < nouts_; ++k)
       if (has_result(which, k)) save_one(*outs_[k], k | kResultBit);
@@ -309,26 +276,33 @@ class Builder {
 
 }  // namespace
 
+bool has_gradient(const tn_op& op) {
+  return op.gradient != nullptr ? op.gradient->apply != nullptr
+                                : op.foreign != nullptr && op.foreign->def.gradient != nullptr;
+}
+
+Masks saves(const tn_op& op, const tn_value* args) {
+  if (op.gradient == nullptr) return narrowed(op, args);
+  const GradFormula& f = *op.gradient;
+  uint32_t mask = f.always;
+  for (uint32_t a = 0; a < std::size(f.if_needs); ++a)
+    if (f.if_needs[a] != 0 && requires_grad(args[a])) mask |= f.if_needs[a];
+  if (f.unread != nullptr) mask &= ~f.unread(args);
+  return split(mask);
+}
+
 void forget_history(tn_tensor& tensor) {
   tensor.flags &= static_cast<uint8_t>(~kRequiresGrad);
   release(std::exchange(tensor.grad_fn, nullptr));
 }
 
-bool put_on_tape(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts,
-                 const Ref* originals) {
+bool record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts,
+            const Ref* originals) {
   if (!has_gradient(op)) return false;
   const uint32_t tied = count_differentiable(outs, nouts);
   if (tied == 0) return false;
   tie(Builder(op, args, outs, nouts, originals).build().release(), tied, outs, nouts);
   return true;
-}
-
-void record(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
-  put_on_tape(frame.op(), frame.args(), outs, nouts, nullptr);
-}
-
-void record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts) {
-  put_on_tape(op, args, outs, nouts, nullptr);
 }
 
 }  // namespace tenon::core

@@ -29,12 +29,18 @@ tn_call_hooks current_hooks() {
   return hooks;
 }
 
+const tn_op& clone_op() {
+  static const tn_op& op = builtin("clone");
+  return op;
+}
+
+void clone_into(tn_tensor* target, const tn_tensor& source) {
+  const tn_value arg = tensor_value(&source);
+  call_into(clone_op(), &arg, 1, &target, 1);
+}
+
 void move_into(tn_tensor* const* into, Outs& results) {
-  static const tn_op& clone = builtin("clone");
-  for (uint32_t k = 0; k < results.size(); ++k) {
-    tn_value arg = tensor_value(&results[k]);
-    call_into(clone, &arg, 1, into + k, 1);
-  }
+  for (uint32_t k = 0; k < results.size(); ++k) clone_into(into[k], results[k]);
 }
 
 // Results of a decomposition are recorded op by op when recording is on.
@@ -47,8 +53,7 @@ void decompose(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
 
 // Without any plugin tensors can still be copied on the host.
 bool copy_without_kernel(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
-  static const tn_op& clone = builtin("clone");
-  if (&frame.op() != &clone || !frame.device().addressable) return false;
+  if (&frame.op() != &clone_op() || !frame.device().addressable) return false;
   tn_tensor& x = frame.tensor(0);
   Ref made(into != nullptr ? nullptr : make_tensor(x.dtype(), x.sizes(), frame.device()));
   tn_tensor& target = into != nullptr ? *into[0] : *made;
@@ -67,6 +72,12 @@ auto named(const tn_op& op, Body&& body) {
     if (std::string_view(error.what()).starts_with('[')) throw;
     fail(error.code(), "[{}] {}", op.name(), error.what());
   }
+}
+
+// Where exceptions of a call become statuses.
+template <class Body>
+tn_status* guarded_call(const tn_op* op, Body&& body) noexcept {
+  return guarded([&] { named(*op, body); });
 }
 
 std::string_view compute_unnamed(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
@@ -95,14 +106,6 @@ std::string_view compute_unnamed(Frame& frame, tn_tensor* const* into, tn_tensor
   run_on_host(frame, into, outs);
   return kHostFallback;
 }
-
-}  // namespace
-
-std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
-  return named(frame.op(), [&] { return compute_unnamed(frame, into, outs); });
-}
-
-namespace {
 
 // Computes and records a call; returns who computed it.
 std::string_view run_frame(Frame& frame, tn_tensor** outs) {
@@ -166,6 +169,10 @@ bool watched() {
 
 }  // namespace
 
+std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
+  return named(frame.op(), [&] { return compute_unnamed(frame, into, outs); });
+}
+
 void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
   Frame frame(op, args, nargs);
   check_nouts(frame, nouts);
@@ -188,7 +195,6 @@ Ref call_one(const tn_op& op, const tn_value* args, uint32_t nargs) {
 // A call in place that is made of other ops. Their gradients may read an argument after it was
 // overwritten, so they get a copy of it.
 void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
-  static const tn_op& clone = builtin("clone");
   tn_value args[kMaxArgs];
   Ref copies[kMaxArgs];
   const bool recorded = wants_record(frame);
@@ -197,7 +203,7 @@ void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
     if (!recorded || !frame.is_tensor(i) ||
         std::find(outs, outs + nouts, args[i].as.tensor) == outs + nouts)
       continue;
-    copies[i] = call_one(clone, &args[i], 1);
+    copies[i] = call_one(clone_op(), &args[i], 1);
     args[i] = tensor_value(copies[i].get());
   }
   Frame again(frame.op(), args, frame.nargs());
@@ -226,18 +232,14 @@ void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
 }
 
 Ref copy_rows(const tn_tensor& tensor) {
-  static const tn_op& clone = builtin("clone");
-  const tn_value arg = tensor_value(&tensor);
   Ref rows(make_tensor(tensor.dtype(), tensor.sizes(), *tensor.device));
-  tn_tensor* const into[] = {rows.get()};
-  call_into(clone, &arg, 1, into, 1);
+  clone_into(rows.get(), tensor);
   return rows;
 }
 
 void copy_into(tn_tensor* target, const tn_tensor& source) {
-  static const tn_op& clone = builtin("clone");
   const tn_value arg = tensor_value(&source);
-  Frame frame(clone, &arg, 1);
+  Frame frame(clone_op(), &arg, 1);
   compute(frame, &target, nullptr);
 }
 
@@ -260,16 +262,6 @@ Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype) {
 }  // namespace tenon::core
 
 using namespace tenon::core;
-
-namespace {
-
-// Where exceptions of a call become statuses.
-template <class Body>
-tn_status* guarded_call(const tn_op* op, Body&& body) noexcept {
-  return guarded([&] { named(*op, body); });
-}
-
-}  // namespace
 
 tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                       uint32_t nouts) {

@@ -33,15 +33,4 @@ Ref make_contiguous(const tn_tensor& tensor);
 // A converted copy. Not recorded.
 Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype);
 
-inline tn_value tensor_value(const tn_tensor* tensor) {
-  tn_value value{TN_VALUE_TENSOR, 0, {}};
-  value.as.tensor = const_cast<tn_tensor*>(tensor);
-  return value;
-}
-inline tn_value int_value(uint32_t tag, int64_t i) {
-  tn_value value{tag, 0, {}};
-  value.as.i = i;
-  return value;
-}
-
 }  // namespace tenon::core

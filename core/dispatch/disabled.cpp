@@ -3,6 +3,7 @@
 #include <deque>
 #include <sstream>
 
+#include "forever.hpp"
 #include "loader.hpp"
 #include "status.hpp"
 
@@ -14,36 +15,31 @@ struct Entry {
   std::atomic<bool> used{false};
 };
 
-std::deque<Entry> parse() {
-  const char* given = environment("TENON_DISABLE");
-  std::istringstream list(given == nullptr ? "" : given);
-  std::deque<Entry> entries;
-  for (std::string one; std::getline(list, one, ',');) {
-    if (one.empty()) continue;
-    Entry& entry = entries.emplace_back();
-    entry.plugin = one.substr(0, one.find('/'));
-    entry.op = one.substr(std::min(entry.plugin.size() + 1, one.size()));
+struct Entries : std::deque<Entry> {
+  Entries() {
+    const char* given = environment("TENON_DISABLE");
+    std::istringstream list(given == nullptr ? "" : given);
+    for (std::string one; std::getline(list, one, ',');) {
+      if (one.empty()) continue;
+      Entry& entry = emplace_back();
+      entry.plugin = one.substr(0, one.find('/'));
+      entry.op = one.substr(std::min(entry.plugin.size() + 1, one.size()));
+    }
   }
-  return entries;
-}
-
-std::deque<Entry>& entries() {
-  static auto& made = *new auto(parse());
-  return made;
-}
+};
 
 }  // namespace
 
 bool is_disabled(std::string_view plugin, std::string_view op) {
   bool disabled = false;
-  for (Entry& entry : entries())
+  for (Entry& entry : forever<Entries>())
     if ((entry.plugin == "*" || entry.plugin == plugin) && (entry.op == "*" || entry.op == op))
       entry.used = disabled = true;
   return disabled;
 }
 
 void warn_of_unused_disables(const std::set<std::string, std::less<>>& to_come) {
-  for (Entry& entry : entries()) {
+  for (Entry& entry : forever<Entries>()) {
     if (to_come.contains(entry.plugin) || entry.used.exchange(true)) continue;
     std::vector<std::string> known;
     for (const auto& [op, kernel] : kernels_in_service())

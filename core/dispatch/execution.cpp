@@ -48,6 +48,7 @@ void Execution::take_list(uint32_t i) {
   for (tn_tensor* tensor : frame_.tensors(i))
     list.push_back(tensor == nullptr ? nullptr : take_tensor(i, *tensor));
   args_[i].tag = TN_VALUE_VIEWS;
+  args_[i].as.views = list.data();  // stays, whatever becomes of lists_
 }
 
 const tn_view* Execution::take_tensor(uint32_t i, tn_tensor& tensor) {
@@ -108,16 +109,11 @@ bool Execution::writes_directly(uint32_t k) const {
   if (frame_.form != Form::Elementwise && !target.contiguous()) return false;
   if (frame_.form == Form::AlongDim && frame_.along_dim() + 1 != target.ndim()) return false;
   for (uint32_t i = 0; i < frame_.nargs(); ++i) {
-    const tn_value& value = frame_.arg(i);
-    auto clashes = [&](const tn_tensor* input) {
-      if (input == nullptr || input->storage != target.storage) return false;
-      bool in_place = frame_.form == Form::Elementwise || (i == 0 && frame_.op().updates_first);
-      return !(in_place && same_elements(*input, target));
-    };
-    if (value.tag == TN_VALUE_TENSOR && clashes(value.as.tensor)) return false;
-    if (value.tag == TN_VALUE_TENSORS)
-      for (tn_tensor* input : frame_.tensors(i))
-        if (clashes(input)) return false;
+    const bool in_place = frame_.form == Form::Elementwise || (i == 0 && frame_.op().updates_first);
+    for (const tn_tensor* input : tensors_in(frame_.arg(i))) {
+      if (input == nullptr || input->storage != target.storage) continue;
+      if (!in_place || !same_elements(*input, target)) return false;
+    }
   }
   return true;
 }
@@ -232,16 +228,11 @@ void Execution::build_call() {
   call_.stream = frame_.device().queue();
   call_.device_index = frame_.device().index;
   call_.context = this;
-  for (uint32_t i = 0, list = 0; i < frame_.nargs(); ++i) {
-    if (args_[i].tag == TN_VALUE_VIEWS) {
-      args_[i].as.views = lists_[list].data();
-      args_[i].count = static_cast<uint32_t>(lists_[list++].size());
-    } else if (frame_.op().schema.args[i].type == ArgType::Generator &&
-               args_[i].tag != TN_VALUE_INTS) {
-      generator_ = frame_.has(i) ? args_[i].as.generator : nullptr;
-      args_[i] = tn_value{TN_VALUE_INTS, 2, {}};
-      args_[i].as.ints = reinterpret_cast<const int64_t*>(&draws_.seed);
-    }
+  for (uint32_t i = 0; i < frame_.nargs(); ++i) {
+    if (frame_.op().schema.args[i].type != ArgType::Generator || args_[i].tag == TN_VALUE_INTS)
+      continue;
+    generator_ = frame_.has(i) ? args_[i].as.generator : nullptr;
+    args_[i] = ints_value({reinterpret_cast<const int64_t*>(&draws_.seed), 2});
   }
   if (frame_.form == Form::AlongDim) {
     uint32_t rank = frame_.tensor(0).ndim();

@@ -49,8 +49,7 @@ Ref to_host(tn_tensor& tensor) {
   if (tensor.device->is_host()) return Ref::share(&tensor);
   Ref copy(make_tensor(tensor.dtype(), tensor.sizes(), host_device()));
   if (tensor.contiguous() || tensor.device->addressable)
-    check(tn_tensor_to_host(&tensor, copy->view.data,
-                            static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype())));
+    check(tn_tensor_to_host(&tensor, copy->view.data, bytes_of(tensor)));
   else if (tensor.numel != 0)
     copy_strided_host(HostSpan(tensor).elements, copy->view);
   return copy;
@@ -58,11 +57,7 @@ Ref to_host(tn_tensor& tensor) {
 
 Ref to_device(tn_tensor& tensor, tn_device& device) {
   Ref copy(make_tensor(tensor.dtype(), tensor.sizes(), device));
-  Ref dense = make_contiguous(tensor);
-  uint64_t bytes = static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype());
-  if (bytes != 0)
-    copy_bytes(device, copy->view.buffer, 0, host_device(), dense->view.buffer,
-               static_cast<uint64_t>(dense->view.offset), bytes);
+  copy_dense(*make_contiguous(tensor), *copy);
   return copy;
 }
 
@@ -76,10 +71,7 @@ void write_back(tn_tensor& target, tn_tensor& source) {
                span.bytes->view.buffer, 0, static_cast<uint64_t>(span.bytes->numel));
     return;
   }
-  Ref dense = make_contiguous(source);
-  copy_bytes(*target.device, target.view.buffer, static_cast<uint64_t>(target.view.offset),
-             host_device(), dense->view.buffer, static_cast<uint64_t>(dense->view.offset),
-             static_cast<uint64_t>(target.numel) * dtype_size(target.dtype()));
+  copy_dense(*make_contiguous(source), target);
 }
 
 // The frame's arguments with every tensor on the host.
@@ -105,10 +97,9 @@ struct HostArgs {
       if (values[i].tag == TN_VALUE_TENSORS) {
         auto& list = lists.emplace_back();
         for (tn_tensor* tensor : frame.tensors(i)) list.push_back(host(tensor, is_written));
+        values[i].as.tensors = list.data();  // stays, whatever becomes of `lists`
       }
     }
-    for (uint32_t i = 0, list = 0; i < frame.nargs(); ++i)
-      if (values[i].tag == TN_VALUE_TENSORS) values[i].as.tensors = lists[list++].data();
   }
 };
 

@@ -5,7 +5,6 @@
 
 #include "dispatch/foreign.hpp"
 #include "memory/generator.hpp"
-#include "tensor/broadcast.hpp"
 
 namespace tenon::core {
 namespace {
@@ -113,18 +112,6 @@ void Frame::require_one_device() const {
     fail(TN_INVALID_ARGUMENT, "operands on {} and {}; move one with to()", device_->id, stray_->id);
 }
 
-double Frame::real(uint32_t i) const {
-  const tn_value& value = args_[i];
-  if (value.tag == TN_VALUE_FLOAT) return value.as.f;
-  if (value.tag == TN_VALUE_COMPLEX) return value.as.floats[0];
-  return static_cast<double>(value.as.i);
-}
-
-void Frame::set_integer(uint32_t i, int64_t value) {
-  args_[i] = tn_value{TN_VALUE_INT, 0, {}};
-  args_[i].as.i = value;
-}
-
 void Frame::set_real(uint32_t i, double value) {
   args_[i] = tn_value{TN_VALUE_FLOAT, 0, {}};
   args_[i].as.f = value;
@@ -135,8 +122,7 @@ void Frame::set_ints(uint32_t i, std::span<const int64_t> values) {
     fail(TN_INTERNAL, "no room to rewrite '{}'", op_.schema.args[i].name);
   int64_t* kept = stored_[nstored_++];
   std::copy(values.begin(), values.end(), kept);
-  args_[i] = tn_value{TN_VALUE_INTS, static_cast<uint32_t>(values.size()), {}};
-  args_[i].as.ints = kept;
+  args_[i] = ints_value({kept, values.size()});
 }
 
 void Frame::cast_all(tn_dtype dtype) {
@@ -156,47 +142,10 @@ void Frame::dynamic_result(uint32_t k, tn_dtype dtype) {
   results_[k].dynamic = true;
 }
 
-void Frame::elementwise(tn_dtype dtype) {
-  form = Form::Elementwise;
-  const tn_tensor* first = nullptr;
-  Dims& shape = results_[0].shape;
-  for (uint32_t i = 0; i < nargs_; ++i) {
-    const tn_tensor* tensor = tensor_or_null(i);
-    if (tensor == nullptr) continue;
-    if (first == nullptr)
-      result(0, dtype, (first = tensor)->sizes());
-    else if (!same_dims(shape, tensor->sizes()))
-      shape = broadcast_shapes(*this, shape, tensor->sizes());
-  }
-  if (first == nullptr) result(0, dtype, {});
-}
-
-void Frame::reduce(tn_dtype dtype, uint32_t mask, bool keepdim) {
-  form = Form::Reduce;
-  reduced_ = mask;
-  Dims shape;
-  const tn_tensor& x = tensor(0);
-  for (uint32_t d = 0; d < x.ndim(); ++d) {
-    if ((mask >> d & 1) == 0)
-      shape.push(x.shape()[d]);
-    else if (keepdim)
-      shape.push(1);
-  }
-  for (uint32_t k = 0; k < nresults(); ++k) result(k, dtype, shape);
-}
-
 void Frame::along(uint32_t dim_arg, uint32_t dim) {
   form = Form::AlongDim;
   along_ = dim;
   along_arg_ = dim_arg;
-}
-
-Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<const int64_t> b) {
-  Dims shape;
-  if (!broadcast(a, b, shape))
-    frame.fail(TN_INVALID_ARGUMENT, "shapes {} and {} do not broadcast", format_shape(a),
-               format_shape(b));
-  return shape;
 }
 
 }  // namespace tenon::core

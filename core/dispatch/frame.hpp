@@ -16,9 +16,37 @@ constexpr uint32_t kMaxArgs = 16;
 constexpr uint32_t kMaxResults = 8;  // of a schema; a list counts as one
 constexpr uint32_t kNoCast = TN_DTYPE_COUNT;
 
+inline tn_value tensor_value(const tn_tensor* tensor) {
+  tn_value value{TN_VALUE_TENSOR, 0, {}};
+  value.as.tensor = const_cast<tn_tensor*>(tensor);
+  return value;
+}
+inline tn_value int_value(uint32_t tag, int64_t i) {
+  tn_value value{tag, 0, {}};
+  value.as.i = i;
+  return value;
+}
+inline tn_value ints_value(std::span<const int64_t> ints) {
+  tn_value value{TN_VALUE_INTS, static_cast<uint32_t>(ints.size()), {}};
+  value.as.ints = ints.data();
+  return value;
+}
 inline bool is_number(const tn_value& value) {
   return value.tag == TN_VALUE_INT || value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_BOOL ||
          value.tag == TN_VALUE_COMPLEX;
+}
+
+// Of a number of any kind; the real part of a complex one.
+inline double real_of(const tn_value& value) {
+  if (value.tag == TN_VALUE_FLOAT) return value.as.f;
+  if (value.tag == TN_VALUE_COMPLEX) return value.as.floats[0];
+  return static_cast<double>(value.as.i);
+}
+// The tensor of a value, or those of its list, where absent entries are NULL; none of other values.
+inline std::span<tn_tensor* const> tensors_in(const tn_value& value) {
+  if (value.tag == TN_VALUE_TENSOR) return {&value.as.tensor, 1};
+  if (value.tag == TN_VALUE_TENSORS) return {value.as.tensors, value.count};
+  return {};
 }
 
 struct ResultSpec {
@@ -57,22 +85,20 @@ class Frame {
       fail_no_tensor(i);
     return *args_[i].as.tensor;
   }
-  tn_tensor* tensor_or_null(uint32_t i) const {
-    return is_tensor(i) ? args_[i].as.tensor : nullptr;
-  }
   std::span<tn_tensor* const> tensors(uint32_t i) const {
     return {args_[i].as.tensors, args_[i].count};
   }
   int64_t integer(uint32_t i) const { return args_[i].as.i; }
   bool flag(uint32_t i) const { return args_[i].as.i != 0; }
-  double real(uint32_t i) const;  // of Float and Scalar arguments, whatever number was given
+  // Of Float and Scalar arguments, whatever number was given.
+  double real(uint32_t i) const { return real_of(args_[i]); }
   std::string_view str(uint32_t i) const { return {args_[i].as.str, args_[i].count}; }
   std::span<const int64_t> ints(uint32_t i) const { return {args_[i].as.ints, args_[i].count}; }
   tn_dtype dtype_or(uint32_t i, tn_dtype otherwise) const {
     return has(i) ? static_cast<tn_dtype>(args_[i].as.i) : otherwise;
   }
   // Replaces an argument (attributes only); `ints` are copied.
-  void set_integer(uint32_t i, int64_t value);
+  void set_integer(uint32_t i, int64_t value) { args_[i] = int_value(TN_VALUE_INT, value); }
   void set_real(uint32_t i, double value);
   void set_ints(uint32_t i, std::span<const int64_t> values);
 
@@ -100,9 +126,11 @@ class Frame {
   void cast_all(tn_dtype dtype);  // every tensor argument, entries of lists as well
   void result(uint32_t k, tn_dtype dtype, std::span<const int64_t> shape);
   void dynamic_result(uint32_t k, tn_dtype dtype);
-  // Form::Elementwise: result 0 has the broadcast shape of the tensor arguments.
-  void elementwise(tn_dtype dtype);
-  void reduce(tn_dtype dtype, uint32_t mask, bool keepdim);  // Form::Reduce over argument 0
+  // Form::Reduce over dimensions of argument 0.
+  void reduces(uint32_t mask) {
+    form = Form::Reduce;
+    reduced_ = mask;
+  }
   // The op works along a dimension of argument i. Kernels see a rank-0 argument, and rank-0 results, as
   // shape (1,).
   void raise(uint32_t i) { raised_ |= static_cast<uint32_t>(tensor(i).ndim() == 0) << i; }
@@ -139,8 +167,5 @@ class Frame {
   Few<ResultSpec, kFewResults> results_;
   int64_t stored_[6][TN_MAX_DIMS];  // rewritten lists
 };
-
-// Broadcast shape of two shapes; throws "[op] shapes (2, 3) and (4) do not broadcast".
-Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<const int64_t> b);
 
 }  // namespace tenon::core

@@ -9,6 +9,7 @@
 #include "dispatch/op.hpp"
 #include "dispatch/plan_cache.hpp"
 #include "dispatch/record.hpp"
+#include "forever.hpp"
 #include "memory/forking.hpp"
 #include "status.hpp"
 #include "tensor/tensor.hpp"
@@ -24,11 +25,6 @@ struct Store {
   std::deque<std::unique_ptr<const KernelTable>> tables;
   uint64_t next_serial = 1;
 };
-
-Store& store() {
-  static Store& instance = *new Store;
-  return instance;
-}
 
 const tn_op& check_kernel(std::string_view plugin, const tn_kernel& kernel) {
   std::string_view text = to_view(kernel.op);
@@ -101,7 +97,7 @@ void register_kernels(std::string_view plugin_id, std::string_view device_type,
   for (const tn_kernel& kernel : kernels) ops.push_back(&check_kernel(plugin_id, kernel));
 
   // From here on registration cannot fail.
-  Store& s = store();
+  auto& s = forever<Store>();
   std::lock_guard lock(s.mutex);
   std::map<const tn_op*, std::unique_ptr<KernelTable>> changed;
   for (size_t i = 0; i < kernels.size(); ++i) {
@@ -119,7 +115,7 @@ void register_kernels(std::string_view plugin_id, std::string_view device_type,
 }
 
 void unregister_kernels(std::string_view plugin_id) {
-  Store& s = store();
+  auto& s = forever<Store>();
   {
     std::lock_guard lock(s.mutex);
     for (const tn_op* op : all_ops())
@@ -155,8 +151,9 @@ uint32_t count_kernels(std::string_view plugin_id) {
 }
 
 std::vector<DisabledKernel> disabled_kernels() {
-  const std::lock_guard lock(store().mutex);
-  return store().disabled;
+  auto& s = forever<Store>();
+  const std::lock_guard lock(s.mutex);
+  return s.disabled;
 }
 
 }  // namespace tenon::core

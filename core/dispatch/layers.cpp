@@ -7,6 +7,7 @@
 #include "boundary.hpp"
 #include "dispatch/call.hpp"
 #include "modes.hpp"
+#include "on_exit.hpp"
 
 namespace tenon::core {
 namespace {
@@ -31,23 +32,13 @@ void see(size_t n) {
   t_modes = n != 0 ? t_modes | kModeLayers : t_modes & ~kModeLayers;
 }
 
-// The layers below the n-th see what is called while this lives.
-class Below {
- public:
-  explicit Below(size_t n) : before_(layers().seen) { see(n); }
-  ~Below() { see(before_); }
-  Below(const Below&) = delete;
-
- private:
-  size_t before_;
-};
-
-// ask(layer, done) of each from the top down, until one has done the call.
+// ask(layer, done) of each from the top down, until one has done the call. The layers below it see what it calls meanwhile.
 template <class Ask>
 bool ask_layers(Ask&& ask) {
+  const OnExit over([before = layers().seen] { see(before); });
   for (size_t n = layers().seen; n-- > 0;) {
     const tn_call_layer layer = layers().all[n].table;
-    const Below below(n);
+    see(n);
     uint32_t done = 0;
     ask(layer, done);
     if (done != 0) return true;

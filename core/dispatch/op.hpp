@@ -44,9 +44,9 @@ struct ArgSpec {
   bool optional_entries = false;  // "Tensor?[]"
   bool written = false;           // "Tensor!"
   bool has_default = false;
-  tn_value default_value{};  // points into default_storage
+  tn_value default_value{};  // points into what follows, which keeps its address when this is moved
   std::vector<int64_t> default_ints;
-  std::string default_text;
+  std::vector<char> default_text;
 };
 
 struct Schema {

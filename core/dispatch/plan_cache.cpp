@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "forever.hpp"
 #include "memory/forking.hpp"
 #include "status.hpp"
 
@@ -75,11 +76,6 @@ struct Cache {
   std::unordered_map<std::string_view, std::list<Slot>::iterator> by_key;
 };
 
-Cache& cache() {
-  static Cache& instance = *new Cache;
-  return instance;
-}
-
 std::shared_ptr<Plan> look_up(Cache& c, std::string_view key) {
   std::lock_guard lock(c.mutex);
   auto found = c.by_key.find(key);
@@ -91,7 +87,7 @@ std::shared_ptr<Plan> look_up(Cache& c, std::string_view key) {
 }  // namespace
 
 std::shared_ptr<Plan> find_plan(const KernelEntry& kernel, const tn_call& call) {
-  Cache& c = cache();
+  auto& c = forever<Cache>();
   KeyBuilder key(kernel, call);
   if (auto plan = look_up(c, key.text())) return plan;
 
@@ -112,7 +108,7 @@ std::shared_ptr<Plan> find_plan(const KernelEntry& kernel, const tn_call& call) 
 }
 
 void drop_plans(std::string_view plugin_id) {
-  Cache& c = cache();
+  auto& c = forever<Cache>();
   std::list<Cache::Slot> dropped;
   std::lock_guard lock(c.mutex);
   for (auto at = c.recent.begin(); at != c.recent.end();) {

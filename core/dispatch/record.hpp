@@ -12,7 +12,8 @@ bool view_requires_grad(tn_tensor& view);
 inline bool requires_grad(tn_tensor& tensor) {
   return (tensor.flags & kIsView) ? view_requires_grad(tensor) : tensor.requires_grad();
 }
-bool list_requires_grad(const tn_value& list);
+// Whether one of its tensors does.
+bool requires_grad(const tn_value& value);
 
 // True when the call must be recorded: recording is on and some tensor argument
 // requires a gradient.
@@ -22,7 +23,7 @@ inline bool wants_record(const tn_value* args, uint32_t nargs) {
     if (args[i].tag == TN_VALUE_TENSOR) {
       tn_tensor& tensor = *args[i].as.tensor;
       if ((tensor.flags & (kRequiresGrad | kIsView)) != 0 && requires_grad(tensor)) return true;
-    } else if (args[i].tag == TN_VALUE_TENSORS && list_requires_grad(args[i])) {
+    } else if (args[i].tag == TN_VALUE_TENSORS && requires_grad(args[i])) {
       return true;
     }
   }
@@ -30,11 +31,14 @@ inline bool wants_record(const tn_value* args, uint32_t nargs) {
 }
 inline bool wants_record(const Frame& frame) { return wants_record(frame.args(), frame.nargs()); }
 
-// Ties fresh results to the arguments of the frame through the op's formula. Results of integer
-// dtype stay as they are, and so do all of them when the op has no gradient.
-void record(const Frame& frame, tn_tensor* const* outs, uint32_t nouts);
-// The same for a short path without a frame; `args` are complete (defaults filled in).
-void record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts);
+// Ties results to the arguments, which are complete (defaults filled in), through the op's formula. Results of integer dtype stay as
+// they are, and so do all of them when the op has no gradient; false then. `originals`: of a call in place, by output, what it
+// overwrote, NULL entries where nobody needs that; else NULL.
+bool record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts,
+            const Ref* originals = nullptr);
+inline void record(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
+  record(frame.op(), frame.args(), outs, nouts);
+}
 // The same for a view op: `out` also remembers its base, so that in-place writes to either reach
 // the other's history. To be called for every view made while recording() holds, whether the
 // argument requires a gradient or not: it may later.

@@ -9,6 +9,7 @@
 #include "boundary.hpp"
 #include "dispatch/foreign.hpp"
 #include "dispatch/op_record.hpp"
+#include "forever.hpp"
 #include "loader.hpp"
 
 namespace tenon::core {
@@ -72,16 +73,10 @@ struct Registry {
   }
 };
 
-Registry& registry() {
-  // Never destroyed: ops outlive static objects of the host.
-  static Registry& instance = *new Registry;
-  return instance;
-}
-
 }  // namespace
 
 const tn_op* find_op(std::string_view name) {
-  Registry& r = registry();
+  auto& r = forever<Registry>();
   std::shared_lock lock(r.mutex);
   auto found = r.by_name.find(name);
   return found == r.by_name.end() ? nullptr : found->second;
@@ -98,7 +93,7 @@ const tn_op& require_op(std::string_view name) {
 }
 
 std::vector<const tn_op*> all_ops() {
-  Registry& r = registry();
+  auto& r = forever<Registry>();
   std::shared_lock lock(r.mutex);
   return r.order;
 }
@@ -165,14 +160,14 @@ void define(tn_op& op, const tn_op_def& def, std::string_view plugin_id) {
 
 void check_new_op(const tn_op_def& def, std::string_view plugin_id) {
   const Schema schema = checked_schema(def, plugin_id);
-  Registry& r = registry();
+  auto& r = forever<Registry>();
   std::shared_lock lock(r.mutex);
   find_retired(r, schema, def, plugin_id);
 }
 
 void register_op(const tn_op_def& def, std::string_view plugin_id) {
   Schema schema = checked_schema(def, plugin_id);
-  Registry& r = registry();
+  auto& r = forever<Registry>();
   std::unique_lock lock(r.mutex);
   tn_op* op = find_retired(r, schema, def, plugin_id);
   if (op == nullptr) define(*(op = &r.add(std::move(schema))), def, plugin_id);

@@ -71,7 +71,7 @@ class Parser {
 
   ArgType type() {
     std::string_view name = word();
-    for (uint8_t type = 0; type < std::size(kArgTypes); ++type)
+    for (size_t type = 0; type < std::size(kArgTypes); ++type)
       if (name == kArgTypes[type].text) return static_cast<ArgType>(type);
     at_ -= name.size();
     error("a type");
@@ -101,17 +101,19 @@ class Parser {
     value = tn_value{};
     if (accept("none")) return;
     if (arg.list) {
-      value.tag = TN_VALUE_INTS;
       expect("[");
       while (!accept("]")) {
         arg.default_ints.push_back(number<int64_t>());
         accept(",");
       }
+      value.tag = TN_VALUE_INTS;
+      value.as.ints = arg.default_ints.data();
+      value.count = static_cast<uint32_t>(arg.default_ints.size());
       return;
     }
+    value.tag = kArgTypes[static_cast<size_t>(arg.type)].tag;
     switch (arg.type) {
       case ArgType::Bool:
-        value.tag = TN_VALUE_BOOL;
         value.as.i = accept("true");
         if (value.as.i == 0) expect("false");
         return;
@@ -119,17 +121,16 @@ class Parser {
         expect("\"");
         size_t end = text_.find('"', at_);
         if (end == std::string_view::npos) error("\"");
-        value.tag = TN_VALUE_STR;
-        arg.default_text = std::string(text_.substr(at_, end - at_));
+        arg.default_text.assign(text_.begin() + at_, text_.begin() + end);
+        value.as.str = arg.default_text.data();
+        value.count = static_cast<uint32_t>(end - at_);
         at_ = end + 1;
         return;
       }
       case ArgType::Int:
-        value.tag = TN_VALUE_INT;
         value.as.i = number<int64_t>();
         return;
       case ArgType::Float:
-        value.tag = TN_VALUE_FLOAT;
         value.as.f = number<double>();
         return;
       default:
@@ -152,20 +153,6 @@ class Parser {
 
 }  // namespace
 
-Schema parse_schema(std::string_view text) {
-  Schema schema = Parser(text).parse();
-  // Defaults that own memory point into their ArgSpec, which has its final address only now.
-  for (ArgSpec& arg : schema.args) {
-    tn_value& value = arg.default_value;
-    if (value.tag == TN_VALUE_INTS) {
-      value.as.ints = arg.default_ints.data();
-      value.count = static_cast<uint32_t>(arg.default_ints.size());
-    } else if (value.tag == TN_VALUE_STR) {
-      value.as.str = arg.default_text.data();
-      value.count = static_cast<uint32_t>(arg.default_text.size());
-    }
-  }
-  return schema;
-}
+Schema parse_schema(std::string_view text) { return Parser(text).parse(); }
 
 }  // namespace tenon::core

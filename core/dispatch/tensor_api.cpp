@@ -11,13 +11,11 @@ namespace {
 
 std::span<const int64_t> shape_span(uint32_t ndim, const int64_t* shape) {
   if (ndim > 0 && shape == nullptr) fail(TN_INVALID_ARGUMENT, "no shape for {} dimensions", ndim);
-  if (ndim > TN_MAX_DIMS)
-    fail(TN_INVALID_ARGUMENT, "{} dimensions, at most {} are possible", ndim, TN_MAX_DIMS);
   return {shape, ndim};
 }
 
 void check_bytes(const tn_tensor& tensor, uint64_t bytes, const void* data) {
-  uint64_t wanted = static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype());
+  const uint64_t wanted = bytes_of(tensor);
   if (bytes != wanted)
     fail(TN_INVALID_ARGUMENT, "{} bytes given, {} has {}", bytes, describe(tensor), wanted);
   if (data == nullptr && wanted != 0) fail(TN_INVALID_ARGUMENT, "no host memory given");
@@ -91,9 +89,7 @@ tn_status* tn_tensor_wrap_host(void* data, tn_dtype dtype, uint32_t ndim, const 
     Dims dense = contiguous_strides(sizes);
     std::span<const int64_t> steps =
         strides ? std::span(strides, ndim) : std::span<const int64_t>(dense);
-    if (dtype == TN_DTYPE_BOOL && data != nullptr && count_elements(sizes) != 0)
-      check_bools("tn_tensor_wrap_host", data, sizes, steps);
-    *out = make_wrapped(data, dtype, sizes, steps, release, ctx, false);
+    *out = make_wrapped("tn_tensor_wrap_host", data, dtype, sizes, steps, release, ctx, false);
   });
 }
 

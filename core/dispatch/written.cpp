@@ -15,10 +15,8 @@ void each_written(const Frame& frame, Visit&& visit) {
   if (frame.nresults() != 0 && frame.op().foreign == nullptr) return;
   for (uint32_t i = 0; i < frame.nargs(); ++i) {
     if (!frame.op().schema.args[i].written) continue;
-    if (frame.is_tensor(i)) visit(frame.tensor(i), i);
-    if (frame.arg(i).tag == TN_VALUE_TENSORS)
-      for (tn_tensor* tensor : frame.tensors(i))
-        if (tensor != nullptr) visit(*tensor, i);
+    for (tn_tensor* tensor : tensors_in(frame.arg(i)))
+      if (tensor != nullptr) visit(*tensor, i);
   }
 }
 

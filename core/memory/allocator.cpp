@@ -22,6 +22,9 @@ CachingAllocator::CachingAllocator(tn_device& device, bool caching)
 
 // The largest class whose requests a block of so many bytes serves.
 static uint32_t class_within(uint64_t bytes) { return size_class(bytes + 1) - 1; }
+static uint64_t at_least_none(int64_t count) {
+  return static_cast<uint64_t>(std::max<int64_t>(count, 0));
+}
 
 // ---- The central bins; the lock is held ---------------------------------------------------------
 
@@ -159,11 +162,12 @@ void CachingAllocator::evict_down_to(uint64_t cached) {
   }
 }
 
+void CachingAllocator::evict(uint64_t bytes) { evict_down_to(cached_ - std::min(cached_, bytes)); }
+
 void CachingAllocator::shrink_if_large() {
   const int64_t peak = std::max(window_peak_, last_window_peak_);
   const auto bound = static_cast<uint64_t>(peak + peak / 4) + kSlack;
-  const auto used = static_cast<uint64_t>(std::max<int64_t>(used_, 0));
-  evict_down_to(bound > used ? bound - used : 0);
+  evict_down_to(bound - std::min(bound, at_least_none(used_)));
 }
 
 void CachingAllocator::count_use(int64_t bytes) {
@@ -182,8 +186,7 @@ void CachingAllocator::out_of_memory(uint64_t wanted, const std::string& reason)
   Roomy<tn_device_info> filled;
   const tn_device_info& info = filled.value;
   tn_status_release(device_.type->device.info(device_.type->self, device_.index, &filled.value));
-  const uint64_t cached =
-      counts_.held - std::min(counts_.held, static_cast<uint64_t>(std::max<int64_t>(used_, 0)));
+  const uint64_t cached = counts_.held - std::min(counts_.held, at_least_none(used_));
   fail(TN_OUT_OF_MEMORY,
        "out of memory on {}: {} requested ({} bytes), {} free ({} bytes), {} held by Tenon "
        "({} bytes; {} cached){}{}",
@@ -197,8 +200,7 @@ Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
                          : layer() != nullptr ? std::max<uint64_t>(wanted, 1)
                                               : std::max<uint64_t>((wanted + 63) / 64 * 64, 64);
   if (counts_.limit != 0 && counts_.held + bytes > counts_.limit) {
-    const uint64_t excess = counts_.held + bytes - counts_.limit;
-    evict_down_to(cached_ > excess ? cached_ - excess : 0);
+    evict(counts_.held + bytes - counts_.limit);
     if (counts_.held + bytes > counts_.limit) {
       ++counts_.retries;
       out_of_memory(wanted, fmt::format("the limit is {} ({} bytes)", format_bytes(counts_.limit),
@@ -247,54 +249,49 @@ std::atomic<uint64_t> g_trims{0};  // tells threads to empty their lists at thei
 ThreadLists* g_threads = nullptr;  // under the lock of the host's allocator
 }  // namespace
 
-// What the slow paths do with the calling thread's lists; the lock of the host's allocator is held.
-struct ListsAccess {
-  CachingAllocator& central;
+void CachingAllocator::report(ThreadLists& lists) {
+  count_use(lists.used.exchange(0, std::memory_order_relaxed));
+  counts_.allocations += lists.allocations.exchange(0, std::memory_order_relaxed);
+}
 
-  Mutex& mutex() { return central.mutex_; }
-  void report(ThreadLists& lists) {
-    central.count_use(lists.used.exchange(0, std::memory_order_relaxed));
-    central.counts_.allocations += lists.allocations.exchange(0, std::memory_order_relaxed);
+void CachingAllocator::spill(ThreadLists& lists, uint32_t index, uint32_t down_to) {
+  ThreadLists::List& list = lists.lists[index];
+  while (list.count > down_to) {
+    void* block = ThreadLists::pop(list);
+    keep({block, block, class_bytes(index), index});
   }
-  void spill(ThreadLists& lists, uint32_t index, uint32_t down_to) {
-    ThreadLists::List& list = lists.lists[index];
-    while (list.count > down_to) {
-      void* block = list.head;
-      list.head = *static_cast<void**>(block);
-      --list.count;
-      central.keep({block, block, class_bytes(index), index});
-    }
-  }
-  void spill_all(ThreadLists& lists) {
-    for (uint32_t i = 0; i < kSmallClasses; ++i) spill(lists, i, 0);
-  }
-  // Takes some blocks of the class out of the bins, so that the next calls need no lock.
-  void refill(ThreadLists& lists, uint32_t index) {
-    ThreadLists::List& list = lists.lists[index];
-    while (list.count < list.capacity / 2 && central.heads_[index] != CachingAllocator::kNone)
-      ThreadLists::push(list, central.take_cached(index).data);
-  }
-  void obey_trim(ThreadLists& lists) {
-    const uint64_t trims = g_trims.load(std::memory_order_relaxed);
-    if (lists.trims_seen == trims) return;
-    lists.trims_seen = trims;
-    spill_all(lists);
-    central.evict_down_to(0);
-  }
-};
+}
 
-namespace {
+void CachingAllocator::spill_all(ThreadLists& lists) {
+  for (uint32_t i = 0; i < kSmallClasses; ++i) spill(lists, i, 0);
+}
+
+// Takes some blocks of the class out of the bins, so that the next calls need no lock.
+void CachingAllocator::refill(ThreadLists& lists, uint32_t index) {
+  ThreadLists::List& list = lists.lists[index];
+  while (list.count < list.capacity / 2 && heads_[index] != kNone)
+    ThreadLists::push(list, take_cached(index).data);
+}
+
+void CachingAllocator::obey_trim(ThreadLists& lists) {
+  const uint64_t trims = g_trims.load(std::memory_order_relaxed);
+  if (lists.trims_seen == trims) return;
+  lists.trims_seen = trims;
+  spill_all(lists);
+  evict_down_to(0);
+}
+
 // Lives from a thread's first slow call to its end, when its blocks go to the central bins.
 struct ListsOwner {
-  ListsAccess access;
+  CachingAllocator& central;
   std::unique_ptr<ThreadLists> lists = std::make_unique<ThreadLists>();
   ~ListsOwner() {
     t_ended = true;
     t_lists = nullptr;
-    const std::lock_guard lock(access.mutex());
+    const std::lock_guard lock(central.mutex_);
     try {
-      access.report(*lists);
-      access.spill_all(*lists);
+      central.report(*lists);
+      central.spill_all(*lists);
     } catch (...) {  // no memory for the bins' nodes: the blocks are lost with the thread
     }
     (lists->previous != nullptr ? lists->previous->next : g_threads) = lists->next;
@@ -302,17 +299,16 @@ struct ListsOwner {
   }
 };
 
-// The calling thread's lists; made at the first call. The lock of the host's allocator is held.
-ThreadLists* thread_lists(CachingAllocator& central) {
+// The calling thread's; made at the first call.
+ThreadLists* CachingAllocator::lists_here() {
   if (t_lists != nullptr || t_ended) return t_lists;
-  static thread_local ListsOwner owner{{central}};
+  static thread_local ListsOwner owner{*this};
   owner.lists->trims_seen = g_trims.load(std::memory_order_relaxed);
   owner.lists->next = g_threads;
   if (g_threads != nullptr) g_threads->previous = owner.lists.get();
   g_threads = owner.lists.get();
   return t_lists = owner.lists.get();
 }
-}  // namespace
 
 // ---- The calls ----------------------------------------------------------------------------------
 
@@ -323,11 +319,10 @@ Block CachingAllocator::allocate(uint64_t bytes) {
   if (bytes > kLargestBlock) out_of_memory(bytes, "no block can be that large");
   const uint32_t index = size_class(bytes);
   ThreadLists* lists =
-      caching_ && device_.is_host() && index < kSmallClasses ? thread_lists(*this) : nullptr;
-  ListsAccess access{*this};
+      caching_ && device_.is_host() && index < kSmallClasses ? lists_here() : nullptr;
   if (lists != nullptr) {
-    access.report(*lists);
-    access.obey_trim(*lists);
+    report(*lists);
+    obey_trim(*lists);
   }
   Block block = device_.redirected() ? Block{} : take_cached(index);
   if (block.buffer == nullptr) {
@@ -336,12 +331,12 @@ Block CachingAllocator::allocate(uint64_t bytes) {
     } catch (const Error& error) {
       // The missing memory may be in this thread's own lists.
       if (t_lists == nullptr || !device_.is_host() || error.code() != TN_OUT_OF_MEMORY) throw;
-      access.spill_all(*t_lists);
+      spill_all(*t_lists);
       evict_down_to(0);
       block = from_device(index, bytes);
     }
   }
-  if (lists != nullptr) access.refill(*lists, index);
+  if (lists != nullptr) refill(*lists, index);
   ++counts_.allocations;
   ++live_;
   count_use(static_cast<int64_t>(block.bytes));
@@ -359,11 +354,10 @@ void CachingAllocator::deallocate(const Block& block) noexcept {
   }
   try {
     if (device_.is_host() && block.bin < kSmallClasses) {
-      if (ThreadLists* lists = thread_lists(*this)) {
-        ListsAccess access{*this};
-        access.report(*lists);
-        access.obey_trim(*lists);
-        access.spill(*lists, block.bin, lists->lists[block.bin].capacity / 2);
+      if (ThreadLists* lists = lists_here()) {
+        report(*lists);
+        obey_trim(*lists);
+        spill(*lists, block.bin, lists->lists[block.bin].capacity / 2);
       }
     }
     keep(block);
@@ -384,7 +378,7 @@ void CachingAllocator::stats(tn_memory_stats& out) {
     }
   }
   used_peak_ = std::max(used_peak_, used);
-  out.used = static_cast<uint64_t>(std::max<int64_t>(used, 0));
+  out.used = at_least_none(used);
   out.used_peak = static_cast<uint64_t>(used_peak_);
 }
 
@@ -399,9 +393,7 @@ void CachingAllocator::reset_peak() {
 void CachingAllocator::set_limit(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   counts_.limit = bytes;
-  if (counts_.limit != 0 && counts_.held > counts_.limit)
-    evict_down_to(cached_ > counts_.held - counts_.limit ? cached_ - (counts_.held - counts_.limit)
-                                                         : 0);
+  if (counts_.limit != 0 && counts_.held > counts_.limit) evict(counts_.held - counts_.limit);
 }
 
 void CachingAllocator::trim() noexcept {
@@ -411,7 +403,7 @@ void CachingAllocator::trim() noexcept {
       const uint64_t trims = g_trims.fetch_add(1, std::memory_order_relaxed) + 1;
       if (t_lists != nullptr) {
         t_lists->trims_seen = trims;
-        ListsAccess{*this}.spill_all(*t_lists);
+        spill_all(*t_lists);
       }
     }
   } catch (...) {  // no memory for the bins' nodes: what could be moved, was
@@ -421,7 +413,7 @@ void CachingAllocator::trim() noexcept {
 
 uint64_t CachingAllocator::live_blocks() {
   const std::lock_guard lock(mutex_);
-  return static_cast<uint64_t>(std::max<int64_t>(live_, 0));
+  return at_least_none(live_);
 }
 
 // ---- What the core calls ------------------------------------------------------------------------

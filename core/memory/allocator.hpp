@@ -46,6 +46,8 @@ constexpr uint64_t class_bytes(uint32_t index) {
 static_assert(size_class(kSmallBytes) == kSmallClasses - 1 &&
               class_bytes(kSmallClasses - 1) == kSmallBytes);
 
+struct ThreadLists;
+
 class CachingAllocator {
  public:
   // Without `caching` every call goes to the device, so that a sanitizer sees each use after free.
@@ -62,7 +64,7 @@ class CachingAllocator {
   uint64_t live_blocks();
 
  private:
-  friend struct ListsAccess;
+  friend struct ListsOwner;
   static constexpr uint32_t kNone = ~0u;
   // A free block, or a large one in use. Free ones are in the list of the largest class that they hold, latest first; those that
   // the device gave whole are in the order of release, too.
@@ -84,12 +86,20 @@ class CachingAllocator {
   void unlink(uint32_t index) noexcept;
   void cut(uint32_t index, uint64_t bytes);
   void join(uint32_t index, uint32_t behind) noexcept;
+  void evict(uint64_t bytes);
   void evict_down_to(uint64_t cached);
   void to_device(const Block& block) noexcept;
   void synchronize_stream() noexcept;
   void shrink_if_large();
   void count_use(int64_t bytes);
   [[noreturn]] void out_of_memory(uint64_t wanted, const std::string& reason);
+  // What the slow paths do with a thread's lists, which are the host's.
+  ThreadLists* lists_here();
+  void report(ThreadLists& lists);
+  void spill(ThreadLists& lists, uint32_t index, uint32_t down_to);
+  void spill_all(ThreadLists& lists);
+  void refill(ThreadLists& lists, uint32_t index);
+  void obey_trim(ThreadLists& lists);
 
   tn_device& device_;
   const bool caching_;

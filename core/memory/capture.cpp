@@ -150,7 +150,7 @@ tn_status* tn_graph_get_stats(const tn_graph* graph, tn_graph_stats* out) {
   TN_REQUIRE(graph, out);
   return guarded([&] {
     const tn_graph_stats stats{sizeof stats, 0, graph->info.nodes, graph->info.bytes};
-    give(stats, out, "tn_graph_get_stats");
+    give(stats, out);
   });
 }
 

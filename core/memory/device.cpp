@@ -14,6 +14,9 @@
 #include "tenon/ext/draft/dispatch.h"
 
 namespace tenon::core {
+
+thread_local constinit Redirect t_redirect = {};
+
 namespace {
 
 constexpr uint32_t kMaxDevices = 256;  // of one type; more is taken for garbage
@@ -98,7 +101,7 @@ DeviceType& add_type(Registry& registry, std::string_view plugin_id, const tn_de
   tn_device_type from = complete(&raw);
   if (layer() != nullptr && layer()->device_type != nullptr)
     layer()->device_type(to_str(plugin_id), &from);
-  const std::string_view name = from.name.data == nullptr ? std::string_view() : to_view(from.name);
+  const std::string_view name = text_of(from.name);
   check_name(name);
   const std::lock_guard lock(registry.mutex);
   const tn_device_table device = complete(from.device);
@@ -113,7 +116,7 @@ DeviceType& add_type(Registry& registry, std::string_view plugin_id, const tn_de
   type.stream = complete(from.stream);
   type.has_streams = from.stream != nullptr;
   type.listed = (from.flags & TN_DEVICE_TYPE_UNLISTED) == 0;
-  type.reason = reason.data == nullptr ? std::string_view() : to_view(reason);
+  type.reason = text_of(reason);
   try {
     for (uint32_t i = 0; i < count; ++i) add_device(registry, type, i);
   } catch (...) {
@@ -187,12 +190,6 @@ tn_device* find_exact(std::string_view name) {
     if (device->type->live && device->index == index && device->type->name == type) return device;
   return nullptr;
 }
-
-}  // namespace
-
-thread_local constinit Redirect t_redirect = {};
-
-namespace {
 
 // A stream's error does not say which op failed, so the core adds the one enqueued last.
 tn_status* named(tn_status* status, const tn_op* latest) {
@@ -329,7 +326,7 @@ tn_str tn_device_plugin(const tn_device* device) {
 
 tn_status* tn_device_get_info(tn_device* device, tn_device_info* out) {
   TN_REQUIRE(device, out);
-  return guarded([&] { give(info_of(live(device)), out, "tn_device_get_info"); });
+  return guarded([&] { give(info_of(live(device)), out); });
 }
 
 tn_status* tn_device_synchronize(tn_device* device) {
@@ -362,7 +359,7 @@ tn_status* tn_memory_get_stats(tn_device* device, tn_memory_stats* out) {
   return guarded([&] {
     tn_memory_stats stats{};
     device->allocator->stats(stats);
-    give(stats, out, "tn_memory_get_stats");
+    give(stats, out);
   });
 }
 

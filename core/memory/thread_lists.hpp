@@ -35,11 +35,9 @@ struct ThreadLists {
   // NULL when there is none.
   void* take(uint32_t index, uint64_t bytes) noexcept {
     List& list = lists[index];
-    void* block = list.head;
-    if (block == nullptr) [[unlikely]]
+    if (list.head == nullptr) [[unlikely]]
       return nullptr;
-    list.head = *static_cast<void**>(block);
-    --list.count;
+    void* block = pop(list);
     bump(used, static_cast<int64_t>(bytes));
     bump(allocations, uint64_t{1});
     return block;
@@ -52,6 +50,12 @@ struct ThreadLists {
     push(list, block);
     bump(used, -static_cast<int64_t>(bytes));
     return true;
+  }
+  static void* pop(List& list) noexcept {
+    void* block = list.head;
+    list.head = *static_cast<void**>(block);
+    --list.count;
+    return block;
   }
   static void push(List& list, void* block) noexcept {
     *static_cast<void**>(block) = list.head;

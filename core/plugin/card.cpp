@@ -90,17 +90,21 @@ Card parse_card(const std::string& path, const std::string& content) {
   }
 }
 
-std::string why_unfit(const Card& card) {
-  if (card.abi_major != TN_ABI_MAJOR)
-    return fmt::format("built for ABI {}; this core has {}.{}", card.abi_major, TN_ABI_MAJOR,
-                       TN_ABI_MINOR);
-  if (card.min_host_minor > TN_ABI_MINOR)
-    return fmt::format("needs a core of ABI {}.{} or later; this one has {}.{}", card.abi_major,
-                       card.min_host_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
+void check_abi(uint32_t major, uint32_t min_host_minor, std::string_view built) {
+  if (major != TN_ABI_MAJOR)
+    fail(TN_INVALID_ARGUMENT, "built for ABI {}; this core has {}.{}", built, TN_ABI_MAJOR,
+         TN_ABI_MINOR);
+  if (min_host_minor > TN_ABI_MINOR)
+    fail(TN_INVALID_ARGUMENT, "needs a core of ABI {}.{} or later; this one has {}.{}", major,
+         min_host_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
+}
+
+void check_fit(const Card& card) {
+  check_abi(card.abi_major, card.min_host_minor, std::to_string(card.abi_major));
   std::string missing;
   for (const std::string& feature : card.cpu_features)
     if (!cpu_has(feature)) missing += (missing.empty() ? "" : ", ") + feature;
-  return missing.empty() ? "" : "this CPU lacks " + missing;
+  if (!missing.empty()) fail(TN_INVALID_ARGUMENT, "this CPU lacks {}", missing);
 }
 
 }  // namespace tenon::core

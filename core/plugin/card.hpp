@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tenon::core {
@@ -23,7 +24,9 @@ struct Card {
 Card read_card(const std::string& path);
 // The same of a card's content, for a card that lies at `path`.
 Card parse_card(const std::string& path, const std::string& content);
-// The reason why this process must not open the card's library; empty when it may.
-std::string why_unfit(const Card& card);
+// Throws Error where this core is not of the ABI that a plugin needs; `built` is the one that it was built for.
+void check_abi(uint32_t major, uint32_t min_host_minor, std::string_view built);
+// Throws Error with the reason why this process must not open the card's library.
+void check_fit(const Card& card);
 
 }  // namespace tenon::core

@@ -11,6 +11,7 @@
 #include "boundary.hpp"
 #include "dispatch/disabled.hpp"
 #include "dispatch/op.hpp"
+#include "forever.hpp"
 #include "memory/device.hpp"
 #include "memory/forking.hpp"
 #include "plugin/cpu_features.hpp"
@@ -38,10 +39,7 @@ struct List {
   std::set<std::string> scanned;               // directories
   std::vector<Candidate> waiting;              // until a device is asked for
 };
-List& list() {
-  static auto& made = *new List;
-  return made;
-}
+List& list() { return forever<List>(); }
 
 // The list's lock is held.
 tn_str intern(std::string_view text) { return to_str(*list().strings.emplace(text).first); }
@@ -373,7 +371,7 @@ tn_status* tn_plugin_get_info(uint32_t index, tn_plugin_info* out) {
       info.kernel_count = count_kernels(to_view(info.id));
       info.device_count = count_devices(to_view(info.id));
     }
-    give(info, out, "tn_plugin_get_info");
+    give(info, out);
   });
 }
 

@@ -47,10 +47,9 @@ std::vector<Record> read(const Pinned& file, uint64_t offset, uint64_t count, co
 }
 
 Elf64_Ehdr read_header(const Pinned& file) {
-  unsigned char magic[EI_NIDENT] = {};
-  if (file.size() < sizeof magic) fail(TN_DATA_LOSS, "not an ELF file ({} bytes)", file.size());
-  std::memcpy(magic, read<unsigned char>(file, 0, EI_NIDENT, "header").data(), EI_NIDENT);
-  if (std::memcmp(magic, ELFMAG, SELFMAG) != 0) fail(TN_DATA_LOSS, "not an ELF file");
+  if (file.size() < EI_NIDENT) fail(TN_DATA_LOSS, "not an ELF file ({} bytes)", file.size());
+  const auto magic = read<unsigned char>(file, 0, EI_NIDENT, "header");
+  if (std::memcmp(magic.data(), ELFMAG, SELFMAG) != 0) fail(TN_DATA_LOSS, "not an ELF file");
   if (magic[EI_CLASS] != ELFCLASS64 || magic[EI_DATA] != __ehdr_start.e_ident[EI_DATA])
     fail(TN_INVALID_ARGUMENT, "built for another architecture ({} bit, {} endian)",
          magic[EI_CLASS] == ELFCLASS64 ? 64 : 32, magic[EI_DATA] == ELFDATA2LSB ? "little" : "big");

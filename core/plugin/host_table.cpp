@@ -8,6 +8,7 @@
 #include "complete.hpp"
 #include "dispatch/execution.hpp"
 #include "dispatch/foreign.hpp"
+#include "forever.hpp"
 #include "memory/device.hpp"
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
@@ -57,10 +58,7 @@ bool is_op_to_come(const Plugin& plugin, std::string_view schema) {
 }
 
 // The loader's lock must be held.
-std::vector<WaitingKernel>& waiting_kernels() {
-  static auto& kernels = *new std::vector<WaitingKernel>;
-  return kernels;
-}
+std::vector<WaitingKernel>& waiting_kernels() { return forever<std::vector<WaitingKernel>>(); }
 
 void put_in_service(WaitingKernel& waiting) {
   waiting.kernel.op = to_str(waiting.schema);

@@ -9,6 +9,7 @@
 #include "complete.hpp"
 #include "dispatch/op.hpp"
 #include "memory/device.hpp"
+#include "on_exit.hpp"
 #include "plugin/elf.hpp"
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
@@ -19,30 +20,6 @@ namespace tenon::core {
 namespace {
 
 thread_local constinit bool t_loading = false;
-
-struct LoadingHere {
-  LoadingHere() { t_loading = true; }
-  ~LoadingHere() { t_loading = false; }
-};
-struct Starting {
-  explicit Starting(Plugin& plugin) {
-    g_starting = &plugin;
-    enter_phase(plugin.id, TN_LAYER_STARTING);
-  }
-  ~Starting() {
-    enter_phase(g_starting->id, TN_LAYER_STARTED);
-    g_starting = nullptr;
-  }
-};
-// Ends as STARTED when the plugin stays in service after all.
-struct Quiescing {
-  const std::string& id;
-  uint32_t outcome = TN_LAYER_STARTED;
-  explicit Quiescing(const std::string& plugin) : id(plugin) {
-    enter_phase(id, TN_LAYER_QUIESCING);
-  }
-  ~Quiescing() { enter_phase(id, outcome); }
-};
 
 // Calls into a plugin. If an exception escapes, the plugin is at fault and is refused.
 template <class Call>
@@ -89,12 +66,8 @@ tn_plugin ask(tn_plugin_query_fn query) {
   if (table->struct_size < kLeast || table->struct_size > 0xffff)
     fail(TN_INVALID_ARGUMENT, "its table has {} bytes; {} to 65535 are possible",
          table->struct_size, kLeast);
-  if (table->abi_major != TN_ABI_MAJOR)
-    fail(TN_INVALID_ARGUMENT, "built for ABI {}.{}; this core has {}.{}", table->abi_major,
-         table->abi_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
-  if (table->min_host_minor > TN_ABI_MINOR)
-    fail(TN_INVALID_ARGUMENT, "needs a core of ABI {}.{} or later; this one has {}.{}",
-         table->abi_major, table->min_host_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
+  const std::string built = fmt::format("{}.{}", table->abi_major, table->abi_minor);
+  check_abi(table->abi_major, table->min_host_minor, built);
   return complete(table);
 }
 
@@ -120,7 +93,12 @@ void start(Plugin& plugin) {
   const std::string directory = std::filesystem::path(plugin.library).parent_path().string();
   bool started = false;
   try {
-    const Starting now(plugin);
+    g_starting = &plugin;
+    enter_phase(plugin.id, TN_LAYER_STARTING);
+    const OnExit over([&] {
+      enter_phase(plugin.id, TN_LAYER_STARTED);
+      g_starting = nullptr;
+    });
     call_plugin("start", [&] {
       return plugin.table.start(&layered_host(), &plugin, to_str(directory), &plugin.instance);
     });
@@ -135,11 +113,6 @@ void start(Plugin& plugin) {
   }
 }
 
-}  // namespace
-
-bool is_loading_here() { return t_loading; }
-
-namespace {
 void check_identity(Plugin& plugin, const Card* card, const std::string& id,
                     const std::string& version) {
   set_outcome(plugin, TN_PLUGIN_REFUSED, id, version, "");
@@ -163,16 +136,19 @@ void admit(Plugin& plugin, const Card* card, const Pinned& library) {
     fail(TN_IO, "{}; it needs {}", error.what(), fmt::join(card->needs, ", "));
   }
 }
+
 }  // namespace
 
+bool is_loading_here() { return t_loading; }
+
 void load(Plugin& plugin, const Card* card) {
-  const LoadingHere here;
+  t_loading = true;
+  const OnExit over([] { t_loading = false; });
   plugin.wants_device_type = false;
   if (card != nullptr) {
     plugin.library = card->library;
     set_outcome(plugin, TN_PLUGIN_REFUSED, card->id, card->version, "");
-    if (const std::string reason = why_unfit(*card); !reason.empty())
-      fail(TN_INVALID_ARGUMENT, "{}", reason);
+    check_fit(*card);
     check_identity(plugin, card, card->id, card->version);
   }
   // If the file is replaced meanwhile, the checks start again; verdicts on the old file do not count.
@@ -194,10 +170,15 @@ void load(Plugin& plugin, const Card* card) {
 }
 
 void quiesce(Plugin& plugin) {
-  const LoadingHere here;
-  Quiescing now(plugin.id);
+  t_loading = true;
+  uint32_t phase = TN_LAYER_STARTED;  // if it stays in service after all
+  enter_phase(plugin.id, TN_LAYER_QUIESCING);
+  const OnExit over([&] {
+    enter_phase(plugin.id, phase);
+    t_loading = false;
+  });
   retire_device_types(plugin.id);  // drains its streams; refuses while tensors live
-  now.outcome = TN_LAYER_GONE;
+  phase = TN_LAYER_GONE;
   unregister_kernels(plugin.id);
   retire_ops(plugin);
   tn_status* status = guarded(

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "forever.hpp"
 #include "plugin/probe.hpp"
 #include "plugin/verdicts.hpp"
 #include "status.hpp"
@@ -18,10 +19,7 @@ struct Mapped {
   std::string key, content;
 };
 // The loader's lock must be held.
-std::map<void*, Mapped>& mapped() {
-  static auto& made = *new std::map<void*, Mapped>;
-  return made;
-}
+std::map<void*, Mapped>& mapped() { return forever<std::map<void*, Mapped>>(); }
 
 // Changes when the file is written to, and not when it loses its name.
 std::string content_of(int descriptor) {

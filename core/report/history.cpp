@@ -17,7 +17,7 @@ Ref stand_in(const TensorMeta& like, Edge edge) {
   if (edge.node->is_leaf)
     if (Ref leaf = static_cast<LeafNode*>(edge.node)->living()) return leaf;
   const Without unrecorded(TN_MODE_GRAD);
-  const Ref zero = constant_like({nullptr, like.device, 0, like.dtype, true}, 0);
+  const Ref zero = constant_like({nullptr, like.device, 0, like.dtype}, 0);
   constexpr int64_t kStrides[TN_MAX_DIMS] = {};
   Ref out(make_view(*zero, like.sizes(), {kStrides, like.ndim}, 0));
   retain(edge.node);
@@ -34,7 +34,7 @@ std::vector<Ref> places_of(const tn_tensor& tensor, Edge edge, uint32_t capacity
     if (i == 0)
       places.push_back(stand_in(meta_of_tensor(tensor), edge));
     else if (const Edge next = node.edges[i - 1]; next.node != nullptr)
-      places.push_back(stand_in(node.operands()[i - 1], next));
+      places.push_back(stand_in(node.inputs[i - 1], next));
     else
       places.emplace_back();
   }
@@ -48,8 +48,7 @@ void describe_step(tn_tensor& tensor, tn_step& step, tn_tensor** places, uint32_
     fail(TN_FAILED_PRECONDITION, "[step] {} requires no gradient: it has no history",
          describe(tensor));
   std::vector<Ref> made = places_of(tensor, edge, capacity);
-  give(tn_step{0, edge.nr, reinterpret_cast<uintptr_t>(edge.node), edge.node->nedges, 0}, &step,
-       "tn_tensor_step");
+  give(tn_step{0, edge.nr, reinterpret_cast<uintptr_t>(edge.node), edge.node->nedges, 0}, &step);
   for (uint32_t i = 0; i < capacity; ++i) places[i] = i < made.size() ? made[i].take() : nullptr;
 }
 

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "dispatch/fallback.hpp"
+#include "forever.hpp"
 #include "memory/forking.hpp"
 
 namespace tenon::core {
@@ -13,14 +14,10 @@ struct Placement {
   Mutex mutex;
   std::map<std::pair<std::string, std::string>, uint64_t> calls;
 };
-Placement& placement() {
-  static Placement& instance = *new Placement;
-  return instance;
-}
 }  // namespace
 
 void count_placement(const tn_op& op, std::string_view provider) {
-  Placement& p = placement();
+  auto& p = forever<Placement>();
   std::lock_guard lock(p.mutex);
   ++p.calls[{op.schema.name, std::string(provider)}];
 }
@@ -31,15 +28,17 @@ using namespace tenon::core;
 
 void tn_placement_enable(uint32_t on) {
   if (on != 0) {
-    std::lock_guard lock(placement().mutex);
-    placement().calls.clear();
+    auto& p = forever<Placement>();
+    std::lock_guard lock(p.mutex);
+    p.calls.clear();
   }
   g_count_placement.store(on != 0, std::memory_order_relaxed);
 }
 
 void tn_placement_report(tn_write_fn write, void* ctx) {
   if (write == nullptr) return;
-  std::lock_guard lock(placement().mutex);
-  for (const auto& [key, count] : placement().calls)
+  auto& p = forever<Placement>();
+  std::lock_guard lock(p.mutex);
+  for (const auto& [key, count] : p.calls)
     write(ctx, to_str(fmt::format("{} {} {}\n", key.first, key.second, count)));
 }

@@ -1,4 +1,4 @@
-// Strided copies in host memory, for making, loading and saving tensors when no plugin is there.
+// Copies that need no kernel: of row-major tensors, and of strided ones in host memory.
 #include <algorithm>
 #include <cstring>
 
@@ -7,50 +7,27 @@
 namespace tenon::core {
 namespace {
 
-struct Walk {
-  const tn_view& src;
-  const tn_view& dst;
-  int64_t bytes;  // of one element
-};
-
-void copy_row(const Walk& walk, const char* src, char* dst, int64_t count, int64_t src_stride,
-              int64_t dst_stride) {
-  if (src_stride == walk.bytes && dst_stride == walk.bytes) {
-    std::memcpy(dst, src, static_cast<size_t>(count * walk.bytes));
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i)
-    std::memcpy(dst + i * dst_stride, src + i * src_stride, static_cast<size_t>(walk.bytes));
+// Copies along dimension d and those behind it.
+void copy_from(uint32_t d, const tn_view& src, const char* from, const tn_view& dst, char* to) {
+  const auto bytes = static_cast<int64_t>(dtype_size(src.dtype));
+  if (d == src.ndim) return static_cast<void>(std::memcpy(to, from, static_cast<size_t>(bytes)));
+  const int64_t size = src.shape[d];
+  if (d + 1 == src.ndim && src.strides[d] == 1 && dst.strides[d] == 1)
+    return static_cast<void>(std::memcpy(to, from, static_cast<size_t>(size * bytes)));
+  for (int64_t i = 0; i < size; ++i)
+    copy_from(d + 1, src, from + i * src.strides[d] * bytes, dst, to + i * dst.strides[d] * bytes);
 }
 
 }  // namespace
 
-void copy_strided_host(const tn_view& src, const tn_view& dst) {
-  Walk walk{src, dst, static_cast<int64_t>(dtype_size(src.dtype))};
-  uint32_t n = src.ndim;
-  for (uint32_t d = 0; d < n; ++d)
-    if (src.shape[d] == 0) return;
-  const char* from = static_cast<const char*>(src.data);
-  char* to = static_cast<char*>(dst.data);
-  if (n == 0) return copy_row(walk, from, to, 1, walk.bytes, walk.bytes);
+void copy_dense(const tn_tensor& from, tn_tensor& to) {
+  copy_bytes(*to.device, to.view.buffer, static_cast<uint64_t>(to.view.offset), *from.device,
+             from.view.buffer, static_cast<uint64_t>(from.view.offset), bytes_of(from));
+}
 
-  // Counts like an odometer over all dimensions but the last.
-  int64_t index[TN_MAX_DIMS] = {};
-  int64_t row = src.shape[n - 1];
-  for (;;) {
-    copy_row(walk, from, to, row, src.strides[n - 1] * walk.bytes, dst.strides[n - 1] * walk.bytes);
-    uint32_t d = n - 1;
-    for (;;) {
-      if (d == 0) return;
-      --d;
-      from += src.strides[d] * walk.bytes;
-      to += dst.strides[d] * walk.bytes;
-      if (++index[d] < src.shape[d]) break;
-      from -= src.shape[d] * src.strides[d] * walk.bytes;
-      to -= dst.shape[d] * dst.strides[d] * walk.bytes;
-      index[d] = 0;
-    }
-  }
+void copy_strided_host(const tn_view& src, const tn_view& dst) {
+  if (std::find(src.shape, src.shape + src.ndim, 0) != src.shape + src.ndim) return;
+  copy_from(0, src, static_cast<const char*>(src.data), dst, static_cast<char*>(dst.data));
 }
 
 }  // namespace tenon::core

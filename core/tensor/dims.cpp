@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "status.hpp"
-#include "tensor/broadcast.hpp"
+#include "tensor/tensor.hpp"
 
 namespace tenon::core {
 
@@ -23,19 +23,6 @@ void Dims::push(int64_t size) {
 
 bool Dims::operator==(const Dims& other) const {
   return n == other.n && std::equal(v, v + n, other.v);
-}
-
-bool broadcast(std::span<const int64_t> a, std::span<const int64_t> b, Dims& shape) {
-  if (a.size() < b.size()) std::swap(a, b);
-  shape.assign(a);
-  const size_t skip = a.size() - b.size();
-  for (size_t d = 0; d < b.size(); ++d) {
-    int64_t& size = shape[skip + d];
-    if (size == b[d] || b[d] == 1) continue;
-    if (size != 1) return false;
-    size = b[d];
-  }
-  return true;
 }
 
 Dims contiguous_strides(std::span<const int64_t> shape) {

@@ -60,20 +60,14 @@ tn_tensor* import(DLManagedTensorVersioned& managed) {
          static_cast<int>(from.device.device_type));
   const tn_dtype dtype = from_dl(from.dtype);
   const std::span<const int64_t> shape = sizes_of(from);
-  const int64_t count = count_elements(shape);
   const Dims dense = contiguous_strides(shape);
   const std::span<const int64_t> strides = from.strides == nullptr
                                                ? std::span<const int64_t>(dense)
                                                : std::span(from.strides, shape.size());
-  if (from.data == nullptr && count != 0)
-    fail(TN_INVALID_ARGUMENT, "[from_dlpack] no data for {} elements", count);
   char* data = from.data == nullptr ? nullptr : static_cast<char*>(from.data) + from.byte_offset;
-  const uint64_t alignment = is_complex(dtype) ? dtype_size(dtype) / 2 : dtype_size(dtype);
-  if (reinterpret_cast<uintptr_t>(data) % alignment != 0)
-    fail(TN_INVALID_ARGUMENT, "[from_dlpack] data is not aligned to {} bytes", alignment);
-  if (dtype == TN_DTYPE_BOOL && count != 0) check_bools("from_dlpack", data, shape, strides);
   const bool read_only = (managed.flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
-  return make_wrapped(data, dtype, shape, strides, release_import, &managed, read_only);
+  return make_wrapped("from_dlpack", data, dtype, shape, strides, release_import, &managed,
+                      read_only);
 }
 
 }  // namespace

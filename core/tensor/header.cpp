@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "boundary.hpp"
 #include "modes.hpp"
 #include "status.hpp"
 #include "tenon/autograd.h"
@@ -149,6 +150,20 @@ uint32_t layout_flags(std::span<const int64_t> shape, std::span<const int64_t> s
   return TN_VIEW_CONTIGUOUS;
 }
 
+// Gives a header its shape, strides and number of elements.
+[[gnu::always_inline]] inline void lay(tn_tensor* tensor, std::span<const int64_t> shape,
+                                       std::span<const int64_t> strides) {
+  place_dims(tensor, static_cast<uint32_t>(shape.size()));
+  int64_t numel = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    shape_of(tensor)[d] = shape[d];
+    strides_of(tensor)[d] = strides[d];
+    numel *= shape[d];
+  }
+  tensor->numel = numel;
+  tensor->view.flags = layout_flags(shape, strides);
+}
+
 // Strides of a fresh tensor whose dimensions lie in the order of `like`; equal ones as they are.
 void lay_like(tn_tensor* tensor, const int64_t* like) {
   uint32_t order[TN_MAX_DIMS];  // outermost first
@@ -187,38 +202,34 @@ tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device
 tn_tensor* make_like(const tn_tensor& like) {
   tn_tensor* tensor = make_raw(like.dtype(), like.ndim(), like.numel, *like.device);
   tensor->view.flags = TN_VIEW_CONTIGUOUS;
-  for (uint32_t d = 0; d < like.ndim(); ++d) {
-    shape_of(tensor)[d] = like.shape()[d];
-    strides_of(tensor)[d] = like.strides()[d];
-  }
+  copy_dims(like.sizes(), shape_of(tensor));
+  copy_dims({like.strides(), like.ndim()}, strides_of(tensor));
   return tensor;
 }
 
-tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> shape,
-                        std::span<const int64_t> strides, void (*release)(void*), void* ctx,
-                        bool read_only) {
-  if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", dtype);
+tn_tensor* make_wrapped(std::string_view name, void* data, tn_dtype dtype,
+                        std::span<const int64_t> shape, std::span<const int64_t> strides,
+                        void (*release)(void*), void* ctx, bool read_only) {
+  if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "[{}] unknown dtype code {}", name, dtype);
   int64_t numel = count_elements(shape);
   if (data == nullptr && numel != 0)
-    fail(TN_INVALID_ARGUMENT, "no data for shape {}", format_shape(shape));
+    fail(TN_INVALID_ARGUMENT, "[{}] no data for shape {}", name, format_shape(shape));
   const uint64_t alignment = dtype_size(dtype) / (is_complex(dtype) ? 2 : 1);
   if (numel != 0 && reinterpret_cast<uintptr_t>(data) % alignment != 0)
-    fail(TN_INVALID_ARGUMENT, "{} elements must lie at a multiple of {} bytes; copy them there",
+    fail(TN_INVALID_ARGUMENT,
+         "[{}] {} elements must lie at a multiple of {} bytes; copy them there", name,
          dtype_name(dtype), alignment);
+  if (dtype == TN_DTYPE_BOOL && numel != 0) check_bools(name, data, shape, strides);
   tn_tensor* tensor = take_block(kOwnBlock);
   Storage* storage = init_storage(tensor, host_device());
   storage->unowned = release == nullptr;
   storage->release = release;
   storage->release_ctx = ctx;
   storage->read_only = read_only;
-  place_dims(tensor, static_cast<uint32_t>(shape.size()));
+  lay(tensor, shape, strides);
   tensor->view.dtype = dtype;
   tensor->view.data = tensor->view.buffer = data;
   tensor->view.offset = 0;
-  tensor->numel = numel;
-  std::copy(shape.begin(), shape.end(), shape_of(tensor));
-  std::copy(strides.begin(), strides.end(), strides_of(tensor));
-  tensor->view.flags = layout_flags(shape, strides);
   return tensor;
 }
 
@@ -226,21 +237,13 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t offset) {
   if (shape.size() > TN_MAX_DIMS) Dims{shape};  // throws
   tn_tensor* view = take_block(kViewBlock);
-  place_dims(view, static_cast<uint32_t>(shape.size()));
-  int64_t numel = 1;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    shape_of(view)[d] = shape[d];
-    strides_of(view)[d] = strides[d];
-    numel *= shape[d];
-  }
+  lay(view, shape, strides);
   int64_t bytes = offset * static_cast<int64_t>(dtype_size(base.dtype()));
   view->view.dtype = base.dtype();
   view->view.data =
       base.view.data == nullptr ? nullptr : static_cast<char*>(base.view.data) + bytes;
   view->view.buffer = base.view.buffer;
   view->view.offset = base.view.offset + bytes;
-  view->view.flags = layout_flags(shape, strides);
-  view->numel = numel;
   view->device = base.device;
   view->storage = base.storage;
   base.storage->refs.fetch_add(1, std::memory_order_relaxed);

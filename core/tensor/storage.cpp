@@ -60,30 +60,6 @@ void release_bytes(Tracked& of) {
   if (!of.inside()) deallocate(*of.storage.device, std::exchange(of.storage.block, Block{}));
 }
 
-}  // namespace
-
-void show(tn_tensor& fresh) {
-  Tracked& of = tracked(fresh);
-  const std::lock_guard lock(of.mutex);
-  of.headers.push_back(&fresh);
-  fresh.block_class |= kTracked;
-  if (of.released) fresh.view.flags |= TN_VIEW_RELEASED;
-}
-
-void forget(tn_tensor& dying) noexcept {
-  Tracked& of = tracked(dying);
-  const std::lock_guard lock(of.mutex);
-  std::erase(of.headers, &dying);
-  dying.block_class &= static_cast<uint8_t>(~kTracked);
-}
-
-void fail_released(const tn_tensor& tensor) {
-  fail(TN_FAILED_PRECONDITION, "the storage of {} was released; restore it first",
-       describe(tensor));
-}
-
-namespace {
-
 void track(tn_tensor& tensor) {
   if ((tensor.block_class & kTracked) != 0) return;
   Storage& storage = *tensor.storage;
@@ -130,6 +106,27 @@ void restore_storage(tn_tensor& tensor, tn_status* (*fill)(void* ctx, tn_tensor*
 }
 
 }  // namespace
+
+void show(tn_tensor& fresh) {
+  Tracked& of = tracked(fresh);
+  const std::lock_guard lock(of.mutex);
+  of.headers.push_back(&fresh);
+  fresh.block_class |= kTracked;
+  if (of.released) fresh.view.flags |= TN_VIEW_RELEASED;
+}
+
+void forget(tn_tensor& dying) noexcept {
+  Tracked& of = tracked(dying);
+  const std::lock_guard lock(of.mutex);
+  std::erase(of.headers, &dying);
+  dying.block_class &= static_cast<uint8_t>(~kTracked);
+}
+
+void fail_released(const tn_tensor& tensor) {
+  fail(TN_FAILED_PRECONDITION, "the storage of {} was released; restore it first",
+       describe(tensor));
+}
+
 }  // namespace tenon::core
 
 using namespace tenon::core;

@@ -138,6 +138,9 @@ inline std::string_view storage_hint(tn_dtype dtype) {
   return is_float8(dtype) ? "; 8-bit floats are storage: cast() them, or use scaled_matmul()" : "";
 }
 inline bool is_differentiable(tn_dtype dtype) { return is_floating(dtype) || is_complex(dtype); }
+inline uint64_t bytes_of(const tn_tensor& tensor) {
+  return static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype());
+}
 // Array API promotion; throws Error where the standard leaves it open.
 tn_dtype promote(tn_dtype a, tn_dtype b);
 std::string_view dtype_name(tn_dtype dtype);
@@ -159,10 +162,10 @@ tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device
                        const int64_t* like = nullptr);
 // Like `like` in dtype, shape and device, which must be contiguous: the quick way on the hot path.
 tn_tensor* make_like(const tn_tensor& like);
-// A tensor over host memory that the core does not own; `release` may be NULL.
-tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> shape,
-                        std::span<const int64_t> strides, void (*release)(void*), void* ctx,
-                        bool read_only);
+// A tensor over host memory that the core does not own, for the function `name`; `release` may be NULL.
+tn_tensor* make_wrapped(std::string_view name, void* data, tn_dtype dtype,
+                        std::span<const int64_t> shape, std::span<const int64_t> strides,
+                        void (*release)(void*), void* ctx, bool read_only);
 // A tensor over the storage of `base`; `offset` in elements from base's first element. No autograd.
 tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t offset);
@@ -201,6 +204,8 @@ Reach reach_of(const tn_tensor& tensor);
 int64_t count_elements(std::span<const int64_t> shape);
 // 1 when two index tuples can reach one element (broadcast strides), so that writing is refused.
 bool has_overlap(const tn_tensor& tensor);
+// Copies a row-major tensor to another one of its dtype and shape, on any device.
+void copy_dense(const tn_tensor& from, tn_tensor& to);
 // Copies elements, any strides, between two tensors of one dtype and shape on addressable memory; serial. For loading and saving
 // without a plugin.
 void copy_strided_host(const tn_view& src, const tn_view& dst);
@@ -231,10 +236,7 @@ class Ref {
   tn_tensor* tensor_ = nullptr;
 };
 
-}  // namespace tenon::core
-
 // Formatted as their texts, without options: these few lines save every source from including <fmt/format.h>.
-namespace tenon::core {
 struct TextFormatter {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
   auto format(const std::string& text, fmt::format_context& context) const {

@@ -158,7 +158,7 @@ TEST(Dlpack, BadInputIsRefusedAndStaysWithItsOwner) {
   refused([](Foreign& f) { f.managed.dl_tensor.shape = nullptr; }, TN_INVALID_ARGUMENT, "no shape");
   refused([](Foreign& f) { f.managed.dl_tensor.data = nullptr; }, TN_INVALID_ARGUMENT, "no data");
   refused([](Foreign& f) { f.managed.dl_tensor.byte_offset = 1; }, TN_INVALID_ARGUMENT,
-          "not aligned");
+          "multiple of 4 bytes");
   EXPECT_EQ(take(tn_tensor_from_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
   EXPECT_EQ(take(tn_tensor_to_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
 }
