@@ -113,8 +113,7 @@ int64_t elements_of_mask(const tn_call& call, const tn_view& mask) {
   using arg = tenon::arg::index_put;
   const tn_view& x = input(call, arg::x);
   int64_t n = 1;
-  for (uint32_t d = call.args[arg::indices].count - 1 + mask.ndim; d < x.ndim; ++d)
-    n *= x.shape[d];
+  for (uint32_t d = call.args[arg::indices].count - 1 + mask.ndim; d < x.ndim; ++d) n *= x.shape[d];
   return n;
 }
 

@@ -12,14 +12,15 @@ int64_t divisor(const Window& z, const Window& y, const Window& x) {
   return std::max<int64_t>(1, z.size * y.size * x.size);
 }
 
-// Eight sums at once, so that long lines do not wait for each addition.
+// Many sums at once, so that long lines do not wait for each addition.
 template <class T>
 Compute<T> sum_line(const T* line, int64_t n) {
   using C = Compute<T>;
-  C parts[8] = {};
+  constexpr int64_t kParts = 32;
+  C parts[kParts] = {};
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (int64_t k = 0; k < 8; ++k) parts[k] += static_cast<C>(line[i + k]);
+  for (; i + kParts <= n; i += kParts)
+    for (int64_t k = 0; k < kParts; ++k) parts[k] += static_cast<C>(line[i + k]);
   C sum = 0;
   for (; i < n; ++i) sum += static_cast<C>(line[i]);
   for (const C part : parts) sum += part;
@@ -31,9 +32,14 @@ void average_plane(const Pooling& pool, const T* x, T* out) {
   using C = Compute<T>;
   for_outputs(pool, [&](int64_t p, const Window& wz, const Window& wy, const Window& wx) {
     C sum = 0;
+    const bool whole_rows = wx.begin == 0 && wx.end == pool.in[2];
     for (int64_t z = wz.begin; z < wz.end; ++z)
       for (int64_t y = wy.begin; y < wy.end; ++y) {
         const T* line = x + (z * pool.in[1] + y) * pool.in[2];
+        if (whole_rows) {
+          sum += sum_line(line, (wy.end - wy.begin) * pool.in[2]);
+          break;
+        }
         if (wx.end - wx.begin >= 16)
           sum += sum_line(line + wx.begin, wx.end - wx.begin);
         else

@@ -57,6 +57,20 @@ void max_pool(const tn_call& call) {
   });
 }
 
+void check_places(const int64_t* indices, int64_t count, int64_t plane) {
+  const uint64_t last = static_cast<uint64_t>(plane) - 1;
+  uint64_t outside = 0;  // the highest bit
+  for (int64_t p = 0; p < count; ++p) {
+    const uint64_t at = static_cast<uint64_t>(indices[p]);
+    outside |= at | (last - at);
+  }
+  if (outside >> 63 == 0) return;
+  for (int64_t p = 0; p < count; ++p)
+    if (indices[p] < 0 || indices[p] >= plane)
+      fail(TN_OUT_OF_RANGE, "[max_pool_backward] index ", indices[p],
+           " out of range for a plane of ", plane);
+}
+
 // Each gradient goes to the place its maximum came from.
 void max_pool_backward(const tn_call& call) {
   const tn_view &g = input(call, arg::max_pool_backward::g), &gx = output(call);
@@ -65,22 +79,19 @@ void max_pool_backward(const tn_call& call) {
   const int64_t in = numel(gx) / planes, out = numel(g) / planes;
   const int64_t* indices = data_of<const int64_t>(input(call, arg::max_pool_backward::indices));
   visit_dtype<TN_MASK_REAL>(g.dtype, [&]<class T>(Tag<T>) {
-    const T* from = data_of<const T>(g);
+    const T* all = data_of<const T>(g);
     T* to = data_of<T>(gx);
     parallel_for(
         planes, std::max<int64_t>(1, kGrainMath / (in + out + 1)), [&](int64_t begin, int64_t end) {
           std::vector<Compute<T>> sums(is_half_v<T> ? static_cast<size_t>(in) : 0);
           for (int64_t plane = begin; plane < end; ++plane) {
+            const T* const from = all + plane * out;
+            const int64_t* const at = indices + plane * out;
+            check_places(at, out, in);
             const auto scatter = [&](Compute<T>* sum) {
               std::fill(sum, sum + in, Compute<T>(0));
-              for (int64_t p = 0; p < out; ++p) {
-                const int64_t at = indices[plane * out + p];
-                if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(in))
-                  fail(TN_OUT_OF_RANGE, "[max_pool_backward] index ", at,
-                       " out of range for a plane of ", in);
-                sum[at] = static_cast<Compute<T>>(sum[at] +
-                                                  static_cast<Compute<T>>(from[plane * out + p]));
-              }
+              for (int64_t p = 0; p < out; ++p)
+                sum[at[p]] = static_cast<Compute<T>>(sum[at[p]] + static_cast<Compute<T>>(from[p]));
             };
             if constexpr (is_half_v<T>) {
               scatter(sums.data());

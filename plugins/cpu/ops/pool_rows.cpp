@@ -28,8 +28,19 @@ struct Plane {
 // What one row of outputs reads of it.
 struct OutputRow {
   const Plane& plane;
-  const Window& rows;
-  int64_t width, begin;  // of the row of inputs; of the first output of this row
+  int64_t begin;               // of its first output
+  int64_t first;               // of the first line of inputs
+  int64_t size;                // lines that count for averages
+  std::vector<int64_t> lines;  // where each line of inputs begins
+
+  void move(const Window& slices, const Window& rows) {
+    const int64_t height = plane.pool.in[1], width = plane.pool.in[2];
+    first = (slices.begin * height + rows.begin) * width;
+    size = slices.size * rows.size;
+    lines.clear();
+    for (int64_t z = slices.begin; z < slices.end; ++z)
+      for (int64_t y = rows.begin; y < rows.end; ++y) lines.push_back((z * height + y) * width);
+  }
 };
 }  // namespace
 }  // namespace tenon::cpu
@@ -47,9 +58,9 @@ struct Maximum {
 
   void one(const OutputRow& row, int64_t o, const Window& columns) const {
     float best = -std::numeric_limits<float>::infinity();
-    int64_t best_at = row.rows.begin * row.width + columns.begin;
-    for (int64_t y = row.rows.begin; y < row.rows.end; ++y)
-      for (int64_t at = y * row.width + columns.begin; at < y * row.width + columns.end; ++at)
+    int64_t best_at = row.first + columns.begin;
+    for (const int64_t line : row.lines)
+      for (int64_t at = line + columns.begin; at < line + columns.end; ++at)
         if (const float value = row.plane.x[at]; value > best || value != value)
           best = value, best_at = at;
     values[row.begin + o] = best;
@@ -89,10 +100,9 @@ struct Average {
 
   void one(const OutputRow& row, int64_t o, const Window& columns) const {
     float sum = 0;
-    for (int64_t y = row.rows.begin; y < row.rows.end; ++y)
-      for (int64_t at = y * row.width + columns.begin; at < y * row.width + columns.end; ++at)
-        sum += row.plane.x[at];
-    values[row.begin + o] = sum / static_cast<float>(row.rows.size * columns.size);
+    for (const int64_t line : row.lines)
+      for (int64_t at = line + columns.begin; at < line + columns.end; ++at) sum += row.plane.x[at];
+    values[row.begin + o] = sum / static_cast<float>(row.size * columns.size);
   }
 
   template <class D>
@@ -103,7 +113,7 @@ struct Average {
   };
   template <class D>
   void store(D d, const OutputRow& row, const Lanes<D>& lanes, int64_t o, int64_t n) const {
-    const auto count = hn::Set(d, static_cast<float>(row.rows.size * row.plane.kernel));
+    const auto count = hn::Set(d, static_cast<float>(row.size * row.plane.kernel));
     HWY_ALIGN float averages[hn::MaxLanes(d)];
     hn::Store(hn::Div(lanes.sum, count), d, averages);
     std::copy_n(averages, n, values + row.begin + o);
@@ -118,10 +128,10 @@ int64_t whole_outputs(D d, const OutputRow& row, const Fold& fold, int64_t first
   int64_t o = first;
   for (; o < last; o += lanes) {
     const int64_t left = o * Stride - row.plane.shift;
-    if ((row.rows.end - 1) * row.width + left + kernel - 1 + Stride * lanes > row.plane.room) break;
-    typename Fold::template Lanes<D> sums(d, Stride, row.rows.begin * row.width + left);
-    for (int64_t y = row.rows.begin; y < row.rows.end; ++y)
-      for (int64_t at = y * row.width + left; at < y * row.width + left + kernel; ++at) {
+    if (row.lines.back() + left + kernel - 1 + Stride * lanes > row.plane.room) break;
+    typename Fold::template Lanes<D> sums(d, Stride, row.first + left);
+    for (const int64_t line : row.lines)
+      for (int64_t at = line + left; at < line + left + kernel; ++at) {
         hn::Vec<D> value, odd;
         if constexpr (Stride == 1)
           value = hn::LoadU(d, row.plane.x + at);
@@ -155,12 +165,16 @@ void fold_rows(const Plane& plane, const Fold& fold) {
   const int64_t first = std::min(out, (plane.shift + stride - 1) / stride);
   const int64_t last = std::clamp((width - plane.kernel + plane.shift + stride) / stride, first,
                                   out);  // of positive numbers
-  for (const Window& rows : pool.windows[1]) {
-    const OutputRow row{plane, rows, width, (&rows - pool.windows[1].data()) * out};
-    for (int64_t o = 0; o < first; ++o) fold.one(row, o, columns[static_cast<size_t>(o)]);
-    for (int64_t o = whole_outputs(row, fold, first, last); o < out; ++o)
-      fold.one(row, o, columns[static_cast<size_t>(o)]);
-  }
+  OutputRow row{plane, 0, 0, 0, {}};
+  for (const Window& slices : pool.windows[0])
+    for (const Window& rows : pool.windows[1]) {
+      row.move(slices, rows);
+      for (int64_t o = 0; o < first; ++o) fold.one(row, o, columns[static_cast<size_t>(o)]);
+      for (int64_t o = row.lines.empty() ? first : whole_outputs(row, fold, first, last); o < out;
+           ++o)
+        fold.one(row, o, columns[static_cast<size_t>(o)]);
+      row.begin += out;
+    }
 }
 
 }  // namespace
@@ -170,6 +184,23 @@ void max_rows(const Plane& plane, float* values, int64_t* indices) {
 }
 void average_rows(const Plane& plane, float* values) { fold_rows(plane, Average{values}); }
 
+float sum_of(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto a = hn::Zero(d), b = a, c = a, e = a;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = hn::Add(a, hn::LoadU(d, x + i));
+    b = hn::Add(b, hn::LoadU(d, x + i + lanes));
+    c = hn::Add(c, hn::LoadU(d, x + i + 2 * lanes));
+    e = hn::Add(e, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) a = hn::Add(a, hn::LoadU(d, x + i));
+  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+  for (; i < n; ++i) sum += x[i];
+  return sum;
+}
+
 }  // namespace tenon::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -178,13 +209,13 @@ namespace tenon::cpu {
 namespace {
 HWY_EXPORT(max_rows);
 HWY_EXPORT(average_rows);
+HWY_EXPORT(sum_of);
 
 // An inner window is whole: it gives stride, width and shift, which the others must share.
 std::optional<Plane> even_plane(const Pooling& pool) {
   const std::vector<Window>& columns = pool.windows[2];
   const int64_t out = pool.out[2], middle = out / 2;
-  if (pool.in[0] != 1 || pool.out[0] != 1 || pool.dilation[1] != 1 || pool.dilation[2] != 1 ||
-      out < 4 || pool.in_plane() > INT32_MAX / 2)
+  if (pool.dilation != PoolGeometry::Three{1, 1, 1} || out < 4 || pool.in_plane() > INT32_MAX / 2)
     return std::nullopt;
   const auto at = [&](int64_t o) { return columns[static_cast<size_t>(o)]; };
   const int64_t stride = at(middle).begin - at(middle - 1).begin,
@@ -208,6 +239,14 @@ bool each_even_plane(const Pooling& pool, Visit visit) {
   return true;
 }
 
+// Whether the one output of a plane reads all of it.
+bool reads_whole(const Pooling& pool) {
+  for (size_t d = 0; d < 3; ++d)
+    if (pool.out[d] != 1 || pool.windows[d][0].begin != 0 || pool.windows[d][0].end != pool.in[d])
+      return false;
+  return true;
+}
+
 // The plane of that number, where all planes lie.
 Plane plane_in(const Plane& even, const float* x, int64_t number) {
   const int64_t in = even.pool.in_plane();
@@ -224,7 +263,16 @@ bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* 
 }
 
 bool avg_pool_rows(const Pooling& pool, const float* x, float* values) {
-  const int64_t out = pool.out_plane();
+  const int64_t in = pool.in_plane(), out = pool.out_plane();
+  if (reads_whole(pool)) {
+    float count = 1;
+    for (const std::vector<Window>& windows : pool.windows)
+      count *= static_cast<float>(windows[0].size);
+    for_planes(pool, in, [&](int64_t number) {
+      values[number] = HWY_DYNAMIC_DISPATCH(sum_of)(x + number * in, in) / count;
+    });
+    return true;
+  }
   return each_even_plane(pool, [&](const Plane& even, int64_t number) {
     HWY_DYNAMIC_DISPATCH(average_rows)(plane_in(even, x, number), values + number * out);
   });

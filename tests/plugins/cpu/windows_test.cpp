@@ -74,6 +74,10 @@ const Case kCases[] = {
     {{2, 3, 9, 11}, {3, 2}, {2, 3}, {1, 1}, {1}, true, false},
     {{1, 2, 5, 6, 7}, {2}, {2}, {1}, {1}, true},
     {{1, 2, 5, 6, 7}, {2, 3, 2}, {1, 2, 2}, {0, 1, 1}, {1}},
+    {{2, 3, 6, 9, 40}, {3}, {2}, {1}, {1}, true},
+    {{2, 3, 6, 9, 41}, {2, 3, 4}, {2, 1, 1}, {1, 1, 2}, {1}, false, false},
+    {{2, 3, 7, 15}, {7, 15}, {1}, {0}, {1}},
+    {{2, 3, 3, 5, 15}, {5, 5, 15}, {1}, {1, 0, 0}, {1}},
 };
 
 TEST(MaxPool, EveryDtype) {
@@ -111,6 +115,11 @@ TEST(MaxPool, NotANumberWins) {
     EXPECT_TRUE(std::isnan(values(got.values)[1]));
     EXPECT_EQ(values(got.indices)[1], width + 2);
     EXPECT_EQ(values(got.indices)[0], 0);
+    Array deep({1, 1, 3, 4, width}, 1);
+    deep[5 * width + 2] = std::nan("");
+    const auto found = max_pool(to_tensor(deep, DType::F32), {2}, {1});
+    EXPECT_TRUE(std::isnan(values(found.values)[1]));
+    EXPECT_EQ(values(found.indices)[1], 5 * width + 2);
     Array low({1, 1, 4, width}, -std::numeric_limits<double>::infinity());
     EXPECT_EQ(values(max_pool(to_tensor(low, DType::F32), {2}).indices)[1], 2);
   }
@@ -142,7 +151,8 @@ TEST(AvgPool, EveryDtype) {
 
 TEST(AdaptivePool, EveryDtype) {
   const std::pair<Shape, Shape> cases[] = {
-      {{2, 3, 10}, {4}}, {{2, 3, 7, 9}, {1}}, {{2, 3, 7, 9}, {3, 5}}, {{1, 2, 3, 4, 5}, {2, 4, 7}}};
+      {{2, 3, 10}, {4}},       {{2, 3, 7, 9}, {1}},          {{2, 3, 7, 9}, {3, 5}},
+      {{2, 3, 30, 9}, {7, 1}}, {{1, 2, 3, 4, 5}, {2, 4, 7}}, {{1, 2, 6, 7, 20}, {1}}};
   for (const auto& each : cases)
     for (const DType dtype : kFloats) {
       const Shape &shape = each.first, &size = each.second;
@@ -364,11 +374,14 @@ TEST(Windows, Errors) {
   EXPECT_TRUE(has(error_of([&] { pad(x, {1}); }), "must be pairs"));
   EXPECT_TRUE(has(error_of([&] { pad(x, {9, 0}, "circular"); }), "too large"));
   EXPECT_TRUE(has(error_of([&] { pad(x, {1, 1}, "mirror"); }), "unknown mode \"mirror\""));
-  const Tensor wrong = tenon::full({2, 3, 4, 4}, 64, DType::I64);
-  EXPECT_TRUE(has(error_of([&] {
-                    max_pool_backward(tenon::zeros({2, 3, 4, 4}), wrong, {2, 3, 8, 8});
-                  }),
-                  "index 64 out of range"));
+  for (const int64_t index : {int64_t{64}, int64_t{-1}, std::numeric_limits<int64_t>::min(),
+                              std::numeric_limits<int64_t>::max()}) {
+    const Tensor wrong = tenon::full({2, 3, 4, 4}, index, DType::I64);
+    EXPECT_TRUE(has(error_of([&] {
+                      max_pool_backward(tenon::zeros({2, 3, 4, 4}), wrong, {2, 3, 8, 8});
+                    }),
+                    ("index " + std::to_string(index) + " out of range").c_str()));
+  }
 }
 
 }  // namespace
