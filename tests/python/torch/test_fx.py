@@ -89,3 +89,19 @@ def test_patterns_with_inner_uses_stay():
     assert not fx.replace_pattern(shared, lambda x: torch.relu(x.exp()), lambda x: torch.sigmoid(x))
     x = torch.tensor([0.5])
     assert torch.equal(traced(x)[0], torch.sigmoid(x))
+
+
+def test_a_proxy_appends_to_another_graph():
+    def relu(x):
+        return (x > 0) * x
+    old, new, made = fx.symbolic_trace(lambda x: torch.relu(x) + 1).graph, fx.Graph(), {}
+    tracer = fx.proxy.GraphAppendingTracer(new)
+    for node in old.nodes:
+        made[node] = relu(fx.Proxy(made[node.args[0]], tracer)).node if node.target is torch.relu else new.node_copy(node, made.__getitem__)
+    assert isinstance(tracer, fx.proxy.TracerBase) and [node.name for node in new.nodes] == ['x', 'gt', 'mul', 'add', 'output']
+    assert fx.GraphModule(nn.Module(), new)(torch.tensor([-1.0, 2.0])).tolist() == [1, 3]
+
+
+def test_a_table_is_as_wide_as_pytorch_makes_it(capsys):
+    fx.symbolic_trace(lambda x: -x).graph.print_tabular()
+    assert capsys.readouterr().out.split('\n')[1] == '  '.join('-' * width for width in (13, 8, 23, 6, 8))

@@ -189,7 +189,7 @@ class Graph:
     def print_tabular(self):
         """Prints a table of the nodes."""
         rows = [('opcode', 'name', 'target', 'args', 'kwargs'), *((n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes)]
-        widths = [max(map(len, column)) for column in zip(*rows)]
+        widths = [max(len(head) + 2, *map(len, column)) for head, *column in zip(*rows)]  # tabulate's widths
         lines = ['  '.join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
         print('\n'.join([lines[0], '  '.join('-' * width for width in widths), *lines[1:]]))
 

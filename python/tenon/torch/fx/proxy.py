@@ -106,3 +106,10 @@ for _name in (*BINARY, *COMPARED, *UNARY, 'getitem', 'abs'):
 for _name in BINARY:
     setattr(Proxy, f'__r{_name.strip("_")}__', _operator(getattr(operator, _name), reflected=True))
 Proxy.__hash__ = object.__hash__  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def __getattr__(name):
+    if name not in ('GraphAppendingTracer', 'TracerBase'):
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    from . import tracer  # it needs this module first
+    return getattr(tracer, name.replace('TracerBase', 'Tracer'))
