@@ -22,6 +22,24 @@ def _about(what, names):
     return [f'{what} key(s) in state_dict: ' + ', '.join(f'"{name}"' for name in names) + '. '] if names else []
 
 
+_HOOKS = tuple(f'_{kind}_hooks{more}' for kind in ('forward', 'forward_pre', 'backward', 'backward_pre', 'state_dict', 'state_dict_pre',
+                                                    'load_state_dict_pre', 'load_state_dict_post') for more in ('', '_with_kwargs', '_always_called'))
+_CACHES = ('_is_full_backward_hook', '_flat_weights', '_flat_weights_names', '_flat_weight_refs', '_all_weights')
+
+
+def from_pytorch(state):
+    """The attributes of a module from those that PyTorch pickles, less its hooks."""
+    lost = [name for name in _HOOKS if state.get(name)]
+    if lost:
+        warnings.warn(f'hooks of a module are left out: {", ".join(lost)}', stacklevel=3)
+    names = ('_parameters', '_buffers', '_modules')
+    parameters, buffers, parts = (state[name] for name in names)
+    left_out = {*names, '_non_persistent_buffers_set', *_HOOKS, *_CACHES}
+    return {**{name: value for name, value in state.items() if name not in left_out}, **parameters, **buffers, **parts,
+            '_empty_names': tuple(name for name, x in parameters.items() if x is None), '_buffer_names': tuple(buffers),
+            '_unsaved_names': tuple(state['_non_persistent_buffers_set'])}
+
+
 class Saving(Hooks):
     """The part of Module that saves and loads a state."""
 

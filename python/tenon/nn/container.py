@@ -15,6 +15,9 @@ class _Container(Module):
         super().__init__()
         self._set('_parts', {})
 
+    def __setstate__(self, state):
+        super().__setstate__({**state, '_modules': {}, '_parts': dict(state['_modules'])} if '_modules' in state else state)
+
     def _own_parts(self):
         return [*((name, part) for name, part in self.__dict__.get('_parts', {}).items() if part is not None), *super()._own_parts()]
 
@@ -298,17 +301,17 @@ class ParameterList(Module):
     A Tensor becomes a Parameter; what is no Tensor is kept as it is and not saved.
     """
 
-    _count: int
+    _size: int
 
     def __init__(self, values=None):
         super().__init__()
-        self._set('_count', 0)
+        self._set('_size', 0)
         self.extend(() if values is None else values)
 
     def append(self, value):
         """Adds an entry and returns the list."""
-        self._count += 1
-        setattr(self, str(self._count - 1), _trained(value))
+        self._size += 1
+        setattr(self, str(self._size - 1), _trained(value))
         return self
 
     def extend(self, values):
@@ -322,18 +325,18 @@ class ParameterList(Module):
     __iadd__ = extend
 
     def __len__(self):
-        return self._count
+        return self._size
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            return type(self)([self[i] for i in range(*index.indices(self._count))])
-        return self.__dict__[str(_place('ParameterList', index, self._count, 'parameters'))]
+            return type(self)([self[i] for i in range(*index.indices(self._size))])
+        return self.__dict__[str(_place('ParameterList', index, self._size, 'parameters'))]
 
     def __setitem__(self, index, value):
-        setattr(self, str(_place('ParameterList', index, self._count, 'parameters')), _trained(value))
+        setattr(self, str(_place('ParameterList', index, self._size, 'parameters')), _trained(value))
 
     def __iter__(self):
-        return (self[i] for i in range(self._count))
+        return (self[i] for i in range(self._size))
 
     def __dir__(self):
         return [name for name in super().__dir__() if not name.isdigit()]

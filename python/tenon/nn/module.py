@@ -4,7 +4,7 @@ from .. import _steps
 from .._core import Tensor
 from .._errors import DtypeError, InvalidArgumentError, UnimplementedError
 from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks, too
-from ._state import Saving
+from ._state import Saving, from_pytorch
 from .parameter import Buffer, Parameter
 
 _LARGE = 16 << 20  # bytes that to() leaves behind, from which on devices get them back at once
@@ -279,4 +279,4 @@ class Module(Saving):
         return f'{self._get_name()}(\n  ' + '\n  '.join(lines + parts) + '\n)'
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
+        self.__dict__.update(from_pytorch(state) if '_parameters' in state else state)

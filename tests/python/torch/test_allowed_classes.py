@@ -71,11 +71,8 @@ def test_objects_cross_both_ways(modules, source, target):
 
 
 def test_other_classes_are_refused():
-    with pytest.raises(TypeError, match='add_safe_globals'):
-        ours.save({'args': argparse.Namespace(lr=0.1)}, io.BytesIO())
     file = io.BytesIO()
-    with serialization.safe_globals([argparse.Namespace]):
-        ours.save(argparse.Namespace(lr=0.1), file)
+    ours.save(argparse.Namespace(lr=0.1), file)
     file.seek(0)
     with pytest.raises(pickle.UnpicklingError, match=r'argparse\.Namespace.*add_safe_globals'):
         ours.load(file)

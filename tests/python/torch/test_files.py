@@ -275,8 +275,8 @@ def test_files_are_replaced_atomically(tmp_path):
     link.symlink_to(path)
     ours.save([2], str(link))
     assert ours.load(path) == [2] and link.is_symlink() and path.stat().st_mode & 0o777 == 0o640
-    with pytest.raises(TypeError, match=r'cannot write a builtins\.object'):
-        ours.save([object()], path)
+    with pytest.raises(TypeError, match='cannot write a builtins.generator'):
+        ours.save([(n for n in ())], path)
     assert ours.load(os.fsencode(path)) == [2] and sorted(os.listdir(tmp_path)) == ['link.pt', 'x.pt']
     with pytest.raises(OSError, match='not a regular file'):
         ours.save([1], tmp_path)
@@ -294,16 +294,6 @@ def test_safetensors_by_their_ending(tmp_path):
     assert plain(ours.load(tmp_path / 'x.pt')) == plain({'a': ours.ones(2)})
     with pytest.raises(TypeError, match='flat dict'):
         ours.save([1], path)
-
-
-@pytest.mark.parametrize('make, advice', [
-    (lambda: ours.nn.Linear(1, 1), r'save its state_dict\(\)'), (lambda: object(), 'tensors, numbers'),
-    (lambda: type('Row', (dict,), {})(), 'save a plain dict'), (lambda: type('Metres', (float,), {})(), r'float\(x\)'),
-    (lambda: pytest.importorskip('numpy').array([object()]), r'x\.tolist\(\)'), (lambda: len, 'tensors, numbers'),
-    (lambda: {ours.ones(1): 1}, 'is a key'), (lambda: {ours.ones(1)}, 'is a key')])
-def test_objects_that_cannot_be_saved_say_what_to_do(make, advice):
-    with pytest.raises(TypeError, match=advice):
-        written(ours, make())
 
 
 def test_arguments():

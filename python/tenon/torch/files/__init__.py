@@ -1,4 +1,4 @@
-"""torch.save and torch.load for PyTorch's zip files, without ever running anything in them; .safetensors files go through tenon.io."""
+"""torch.save and torch.load for PyTorch's zip files, which run nothing unless weights_only=False; .safetensors files go through tenon.io."""
 import os
 
 from ... import io
@@ -9,18 +9,19 @@ from .archive import Archive, write_archive
 from .errors import LoadError
 from .reader import read_pickle
 from .storages import Storages
+from .trusted import read_trusted
 from .writer import write_pickle
 
 __all__ = ['LoadError', 'load', 'save']
 
 
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True):
-    """Writes tensors, numbers, text, and dicts, lists, tuples and sets of them to a path or a binary file object.
+    """Writes tensors, numbers, text, dicts, lists, tuples and sets of them, and other objects to a path or a binary file object.
 
-    PyTorch's torch.load(weights_only=True) reads the file, and equal objects give equal files. Tensors that share memory share it again
-    after loading. A file is replaced as a whole or not at all; a path that ends in .safetensors gets a flat dict of tensors in that
-    format. Objects of classes that torch.serialization.add_safe_globals() allows are written, too. Raises TypeError if obj contains
-    anything else, such as a module: save its state_dict().
+    torch.load(weights_only=True), PyTorch's too, reads tensors and plain values; equal ones give equal files. Tensors that share memory
+    share it again after loading. A file is replaced as a whole or not at all; a path that ends in .safetensors gets a flat dict of tensors
+    in that format. Other objects, such as modules, are written as pickle does, by the names of their classes. Raises TypeError if obj
+    contains a function or class that its name does not lead to, or what pickle cannot take apart.
     """
     if pickle_module is not None and getattr(pickle_module, '__name__', None) != 'pickle':
         raise ValueError('[torch.save] pickle_module must be None: the file is written here')
@@ -41,9 +42,11 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     """Loads what torch.save wrote, PyTorch's or ours, from a path or a seekable binary file object, without running anything in it.
 
     map_location: where its tensors go: a device, a dict of devices, or a function (storage as a flat Tensor, location) -> Tensor or
-    None. Accepts what PyTorch accepts with weights_only=True, whatever weights_only says, objects of classes that
-    torch.serialization.add_safe_globals() allows included, and refuses other objects by name. Raises
+    None. Objects of classes that torch.serialization.add_safe_globals() allows are made, and others refused by name. Raises
     pickle.UnpicklingError (also a ValueError and RuntimeError) if the file is malformed or holds such an object.
+
+    weights_only=False makes objects of any class, PyTorch's modules too, by importing and calling what the file names: it may run
+    anything. Pass it only for files that you trust.
     """
     if pickle_module is not None and getattr(pickle_module, '__name__', None) != 'pickle':
         raise ValueError('[torch.load] pickle_module must be None: the file is read here, and nothing of it is run')
@@ -54,12 +57,13 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
                 places = Storages(None, map_location)
                 return {name: places.moved(x, 'cpu') for name, x in io.load(f).items()}
             try:
-                return load(file, map_location, encoding=encoding)
+                return load(file, map_location, weights_only=weights_only, encoding=encoding)
             except LoadError as error:
                 raise LoadError(str(error).replace('[torch.load] ', f'[torch.load] {os.fsdecode(f)}: ', 1)) from error.__cause__
     with memory_for(f'[torch.load] {getattr(f, "name", "file")}'):
         archive = Archive(f)
-        return read_pickle(archive.read('data.pkl'), Storages(archive, map_location), encoding)
+        read = read_trusted if weights_only is False else read_pickle
+        return read(archive.read('data.pkl'), Storages(archive, map_location), encoding)
 
 
 def _is_safetensors(f):

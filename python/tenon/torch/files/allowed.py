@@ -1,7 +1,5 @@
 """Classes and functions that the program allows files to name, torch.serialization.add_safe_globals(): their objects are written and read."""
 import contextlib
-import copyreg
-from typing import Any
 
 __all__ = ['add_safe_globals', 'clear_safe_globals', 'get_safe_globals', 'safe_globals']
 
@@ -9,7 +7,7 @@ _allowed = []
 
 
 def add_safe_globals(safe_globals):
-    """Allows torch.load() to make objects of these classes, and to call these functions, and torch.save() to write such objects.
+    """Allows torch.load() to make objects of these classes, and to call these functions.
 
     Entries may be pairs of a class and the name that it has in files. What a class does when its objects are made is up to the class.
     """
@@ -44,14 +42,3 @@ def named(full):
         if name == full:
             return made
     return None
-
-
-def parts_of(value) -> Any:
-    """(opcode that makes it of its class and the arguments, arguments, state) of an object that may be written, or None."""
-    if not any(type(value) is (entry[0] if isinstance(entry, tuple) else entry) for entry in _allowed):
-        return None
-    reduced: Any = (*value.__reduce_ex__(2), None, None, None)[:5]
-    made, arguments, state, items, pairs = reduced
-    if made is not getattr(copyreg, '__newobj__', None):
-        return (b'R', arguments, state) if made is type(value) and items is pairs is None else None
-    return (b'\x81', arguments[1:], state) if items is pairs is None else None

@@ -1,6 +1,6 @@
 """An interpreter of pickle's opcodes that cannot run anything in a file.
 
-It has a stack of plain values and one closed table, `_GLOBALS`, of what a name in the file stands for: a dtype, or a function of this
+It has a stack of plain values and one closed table, `GLOBALS`, of what a name in the file stands for: a dtype, or a function of this
 module that checks its arguments. Beside it stand the classes that the program itself allows (allowed.py), whose objects are made and
 filled as pickle does. No name in the file is looked up anywhere else, nothing is imported, and no other attribute but
 OrderedDict._metadata is set. The opcodes are those of Python's pickletools, and each costs no more than the bytes it takes in the file.
@@ -20,7 +20,7 @@ from .errors import LoadError
 from .storages import DTYPES, STORAGES, Stored, strided_view
 
 
-class _Global:
+class Global:
     """What a name in the file stands for; make(reader, *arguments) runs when the file calls it."""
 
     def __init__(self, name, make):
@@ -29,7 +29,7 @@ class _Global:
 
 def read_pickle(data, storages, encoding='utf-8'):
     """The value that a pickle describes, with its tensors backed by `storages`."""
-    reader = _Reader(data, storages, encoding)
+    reader = Reader(data, storages, encoding)
     try:
         return reader.run()
     except (LookupError, TypeError, ValueError, OverflowError, struct.error) as error:
@@ -38,7 +38,7 @@ def read_pickle(data, storages, encoding='utf-8'):
         raise LoadError(f'[torch.load] data.pkl is malformed at byte {reader.at}: {type(error).__name__}: {error}') from error
 
 
-class _Reader:
+class Reader:
     def __init__(self, data, storages, encoding):
         self.data, self.at, self.storages, self.encoding = data, 0, storages, encoding
         self.stack, self.marks, self.memo = [], [], {}
@@ -109,7 +109,7 @@ def _plain(value):
     """A value that may be part of the result, unlike a name or a storage, which only calls accept."""
     parts = value if type(value) is tuple else (value,)
     for part in parts:
-        if isinstance(part, _Global):
+        if isinstance(part, Global):
             raise LoadError(f'[torch.load] the file holds {part.name} itself: save values of plain types')
         if isinstance(part, Stored):
             raise LoadError('[torch.load] the file holds a storage: save the tensor')
@@ -218,16 +218,17 @@ def _add_items(reader):
 
 def _global(reader, module, name):
     full = f'{"builtins" if module == "__builtin__" else module}.{name}'
-    found = _GLOBALS.get(full)
+    found = GLOBALS.get(full)
     if found is None and (made := allowed.named(full)) is not None:
         found = _Allowed(full, made)
     if found is None:
         raise LoadError(f'[torch.load] the file holds an object of {full}, which is not read, since only tensors and plain values are. '
-                        'Save a state_dict() instead of a whole object, or allow the class with torch.serialization.add_safe_globals()')
+                        'Save a state_dict() instead of a whole object, allow the class with torch.serialization.add_safe_globals(), or, if you '
+                        'trust the file with all that this program may do, pass weights_only=False')
     reader.push(found)
 
 
-class _Allowed(_Global):
+class _Allowed(Global):
     """A class or function that the program allows."""
 
     def __init__(self, name, function):
@@ -263,7 +264,7 @@ def _fill(target, state):
 
 def _call(reader):
     called, arguments = reader.pop_many(2)
-    if not isinstance(called, _Global) or type(arguments) is not tuple:
+    if not isinstance(called, Global) or type(arguments) is not tuple:
         raise LoadError(f'[torch.load] data.pkl calls a {type(called).__name__} at byte {reader.at}')
     reader.push(called.make(reader, *arguments))
 
@@ -283,14 +284,14 @@ def _build(reader):
         target._metadata = state['_metadata']
 
 
-def _stored(reader):
+def stored_of(described):
     """The storage named by an id: ('storage', type, record, location, elements)."""
-    kind, storage, key, location, count = reader.pop()[:5]
-    if kind not in ('storage', b'storage') or not isinstance(storage, _Global) or not isinstance(storage.make, _StorageType):
-        raise LoadError(f'[torch.load] data.pkl names something other than a storage at byte {reader.at}')
+    kind, storage, key, location, count = described[:5]
+    if kind not in ('storage', b'storage') or not isinstance(storage, Global) or not isinstance(storage.make, _StorageType):
+        raise LoadError('[torch.load] data.pkl names something other than a storage')
     if type(key) is not str or type(location) is not str or type(count) is not int or count < 0:
-        raise LoadError(f'[torch.load] data.pkl describes a storage in unknown ways at byte {reader.at}')
-    reader.push(Stored(key, storage.make.dtype, count, location))
+        raise LoadError('[torch.load] data.pkl describes a storage in unknown ways')
+    return Stored(key, storage.make.dtype, count, location)
 
 
 def _stack_global(reader):
@@ -311,7 +312,7 @@ _OPCODES = {ord(code): step for code, step in {
     'q': _put('<B'), 'r': _put('<I'), '\x94': _memoize, 'h': _get('<B'), 'j': _get('<I'),
     'a': _append, 'e': _appends, 's': _set_item, 'u': _set_items, '\x90': _add_items,
     'c': lambda reader: _global(reader, reader.line(), reader.line()), '\x93': _stack_global,
-    'R': _call, '\x81': _new, 'b': _build, 'Q': _stored,
+    'R': _call, '\x81': _new, 'b': _build, 'Q': lambda reader: reader.push(stored_of(reader.pop())),
 }.items()}
 
 
@@ -427,9 +428,9 @@ def _parameter(reader, data, requires_grad=True, hooks=None, state=None):
 
 def _typed(reader, make, kind, arguments, state):
     """A tensor of a subclass or with attributes: a Parameter, or a plain Tensor for a buffer."""
-    if not isinstance(make, _Global) or make.make not in (_tensor, _tensor_v3, _parameter):
+    if not isinstance(make, Global) or make.make not in (_tensor, _tensor_v3, _parameter):
         raise LoadError('[torch.load] a tensor made in an unknown way')
-    if not isinstance(kind, _Global) or kind.name not in ('torch.Tensor', 'torch.nn.parameter.Parameter') or type(arguments) is not tuple:
+    if not isinstance(kind, Global) or kind.name not in ('torch.Tensor', 'torch.nn.parameter.Parameter') or type(arguments) is not tuple:
         raise LoadError('[torch.load] a tensor of an unknown type')
     _leave_out(state)
     x = make.make(reader, *arguments)
@@ -449,7 +450,7 @@ def _no_tensor(reader, *arguments):
     raise LoadError('[torch.load] a tensor of PyTorch before 1.6: load the file in PyTorch and save it again')
 
 
-_GLOBALS = {name: _Global(name, make) for name, make in {
+GLOBALS = {name: Global(name, make) for name, make in {
     **arrays.GLOBALS,
     'collections.OrderedDict': _ordered_dict, 'collections.Counter': _counter, 'builtins.set': _set, 'builtins.complex': _complex,
     'builtins.bytearray': _byte_array, '_codecs.encode': _encode, 'builtins.bytes': _no_bytes, 'torch.Size': _size, 'torch.device': _device, 'torch.Tensor': _no_tensor,

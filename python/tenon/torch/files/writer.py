@@ -1,4 +1,5 @@
-"""Plain values and tensors as a pickle of protocol 2, which PyTorch's torch.load(weights_only=True) reads."""
+"""Values as a pickle of protocol 2; PyTorch's torch.load(weights_only=True) reads tensors and plain values from it."""
+import functools
 import struct
 from collections import OrderedDict
 
@@ -6,8 +7,8 @@ from ... import _core
 from ..._core import Tensor, ops
 from ...nn.module import Parameter
 from ..modes import Size
-from .allowed import parts_of
 from .arrays import is_array, write_array
+from .objects import name_of, parts_of
 from .storages import STORAGES, share
 
 _STORAGE_OF = {dtype.name: f'{name}Storage' for name, dtype in STORAGES.items()}
@@ -26,20 +27,21 @@ def write_pickle(obj):
 
 
 def _looked_through(obj):
-    """By id, the tensors in obj, with strides that PyTorch supports, of which none is negative; and the parts of objects that the program
-    allows, taken apart once, because each time may make new ones."""
+    """By id, the tensors in obj, with strides that PyTorch supports, of which none is negative; and the parts of other objects,
+    taken apart once, because each time may make new ones."""
     found, objects, seen, left = {}, {}, set(), [obj]
     while left:
         value = left.pop()
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) and type(value) in _WRITERS:
             if id(value) not in found:
                 found[id(value)] = _without_negative_strides(value.detach())
-        elif type(value) not in _WRITERS and id(value) not in objects and (parts := parts_of(value)):
-            objects[id(value)] = parts
-            left.extend(parts[1:])
-        elif isinstance(value, (dict, list, tuple, set)) and id(value) not in seen and id(value) not in objects:
+        elif type(value) not in _WRITERS:
+            if id(value) not in objects and not is_array(value):
+                objects[id(value)] = parts = parts_of(value)
+                left.extend(parts[2:])
+        elif isinstance(value, (dict, list, tuple, set)) and id(value) not in seen:
             seen.add(id(value))
-            left.extend(value.values() if isinstance(value, dict) else value)
+            left.extend([*value, *value.values()] if isinstance(value, dict) else value)
             left.extend([vars(value)['_metadata']] if isinstance(value, OrderedDict) and '_metadata' in vars(value) else [])
     return found, objects
 
@@ -56,9 +58,7 @@ class _Writer:
 
     def value(self, value):
         """Writes one value; a value that was written before is referred to by its number."""
-        write = _WRITERS.get(type(value)) or (write_array if is_array(value) else _write_object if id(value) in self.objects else None)
-        if write is None:
-            raise TypeError(f'[torch.save] cannot write a {type(value).__module__}.{type(value).__qualname__}: {_advice(value)}')
+        write = _WRITERS.get(type(value)) or (write_array if is_array(value) else _write_object)
         key = (str, value) if type(value) is str else id(value)
         if key in self._memo:
             self._number(b'h', b'j', self._memo[key])
@@ -147,7 +147,7 @@ def _write_byte_array(writer, value):
 
 
 def _write_tuple(writer, value):
-    writer.sequence(value)
+    writer.sequence([functools.partial(writer.value, each) for each in value])
     if value:
         writer.remember(value)
 
@@ -155,42 +155,40 @@ def _write_tuple(writer, value):
 def _write_list(writer, value):
     writer.out += b']'
     writer.remember(value)
+    _write_list_items(writer, value)
+
+
+def _write_list_items(writer, items):
     writer.out += b'('
-    for item in value:
+    for item in items:
         writer.value(item)
     writer.out += b'e'
 
 
 def _write_set(writer, value):
-    writer.call('__builtin__', 'set', sorted(map(_key, value), key=repr))  # a set's order differs from run to run
+    writer.call('__builtin__', 'set', sorted(value, key=repr))  # a set's order differs from run to run
     writer.remember(value)
 
 
 def _write_dict(writer, value):
     writer.out += b'}'
     writer.remember(value)
-    _write_items(writer, value)
+    _write_items(writer, value.items())
 
 
 def _write_ordered_dict(writer, value):
     writer.call('collections', 'OrderedDict')
     writer.remember(value)
-    _write_items(writer, value)
+    _write_items(writer, value.items())
     if '_metadata' in vars(value):
         writer.value({'_metadata': vars(value)['_metadata']})
         writer.out += b'b'
 
 
-def _key(value):
-    if isinstance(value, Tensor):
-        raise TypeError('[torch.save] a Tensor is a key of a dict or in a set: no other program could find it there')
-    return value
-
-
-def _write_items(writer, items):
+def _write_items(writer, pairs):
     writer.out += b'('
-    for key, value in items.items():
-        writer.value(_key(key))
+    for key, value in pairs:
+        writer.value(key)
         writer.value(value)
     writer.out += b'u'
 
@@ -241,14 +239,20 @@ def _write_parameter(writer, value):
 
 
 def _write_object(writer, value):
-    """An object of a class that the program allows in files."""
-    opcode, arguments, state = writer.objects[id(value)]
-    writer.name(type(value).__module__, type(value).__qualname__)
-    writer.value(tuple(arguments))
-    writer.out += opcode
+    """A class, a function, or an object of a class that has no form of its own in files."""
+    parts = writer.objects[id(value)]
+    writer.name(*name_of(parts.made))
+    if not parts.opcode:
+        return
+    writer.value(tuple(parts.arguments))
+    writer.out += parts.opcode
     writer.remember(value)
-    if state is not None:
-        writer.value(state)
+    if parts.items:
+        _write_list_items(writer, parts.items)
+    if parts.pairs:
+        _write_items(writer, parts.pairs)
+    if parts.state is not None:
+        writer.value(parts.state)
         writer.out += b'b'
 
 
@@ -259,15 +263,3 @@ _WRITERS = {Size: _write_size} | {  # written as a tuple while Size is tuple its
     Parameter: _write_parameter,
 }
 
-
-def _advice(value):
-    if hasattr(value, 'state_dict'):
-        return 'save its state_dict()'
-    if hasattr(value, 'dtype') and hasattr(value, 'tolist'):
-        return 'save NumPy arrays of numbers, bools, bytes or text, others as x.tolist()'
-    if isinstance(value, (bool, int, float, complex, str)):
-        return 'save a Python number with float(x) or int(x), text with str(x)'
-    if isinstance(value, (dict, list, tuple)):
-        return f'save a plain {next(kind.__name__ for kind in (dict, list, tuple) if isinstance(value, kind))} of it'
-    return ('tensors, numbers, text, bytes, dtypes, devices, and dicts, lists, tuples and sets of them are written, and objects of classes that '
-            'torch.serialization.add_safe_globals() allows')

@@ -271,9 +271,10 @@ class _Cell(RNNCellBase):
 class RNNCell(_Cell):
     """A step of RNN."""
 
+    _mode = property(lambda self: f'RNN_{self.nonlinearity.upper()}')
+
     def __init__(self, input_size, hidden_size, bias=True, nonlinearity='tanh', device=None, dtype=None):
         _check_nonlinearity('RNNCell', nonlinearity)
-        self._mode = 'RNN_' + nonlinearity.upper()
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 

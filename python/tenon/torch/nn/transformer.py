@@ -74,10 +74,10 @@ class _Layer(Module):
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **place)
         self.norm_first = norm_first
-        self._parts = len(self._attentions) + 1
-        for i in range(1, self._parts + 1):
+        parts = len(self._attentions) + 1
+        for i in range(1, parts + 1):
             setattr(self, f'norm{i}', LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
-        for i in range(1, self._parts + 1):
+        for i in range(1, parts + 1):
             setattr(self, f'dropout{i}', Dropout(dropout))
         self.activation = _get_activation_fn(activation)
 
@@ -107,7 +107,7 @@ class _Layer(Module):
 
     def _ff_block(self, x):
         """The feed-forward part."""
-        return getattr(self, f'dropout{self._parts}')(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return getattr(self, f'dropout{len(self._attentions) + 1}')(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoderLayer(_Layer):
