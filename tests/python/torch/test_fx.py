@@ -104,4 +104,4 @@ def test_a_proxy_appends_to_another_graph():
 
 def test_a_table_is_as_wide_as_pytorch_makes_it(capsys):
     fx.symbolic_trace(lambda x: -x).graph.print_tabular()
-    assert capsys.readouterr().out.split('\n')[1] == '  '.join('-' * width for width in (13, 8, 23, 6, 8))
+    assert capsys.readouterr().out.split('\n')[1] == '  '.join('-' * width for width in (13, 6, 23, 6, 8))
