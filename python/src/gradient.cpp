@@ -320,6 +320,16 @@ PyObject* after_backward(PyObject*, PyObject* callable) {
   });
 }
 
+// _accumulate(callable): calls it as a backward() whose gradients it accumulates itself; what that puts off is called after it.
+PyObject* accumulate(PyObject*, PyObject* callable) {
+  return guarded([&]() -> PyObject* {
+    Accumulation accumulation;
+    const Ref result(PyObject_CallNoArgs(callable));
+    if (!result || !accumulation.finish()) return nullptr;
+    Py_RETURN_NONE;
+  });
+}
+
 // _set_modes(set, clear) -> the previous modes
 PyObject* set_modes(PyObject*, PyObject* args) {
   unsigned set = 0, clear = 0;

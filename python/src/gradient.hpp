@@ -13,5 +13,6 @@ PyObject* restore_modes(PyObject* module, PyObject* modes);
 PyObject* count_anomaly_scopes(PyObject* module, PyObject* change);
 PyObject* get_modes(PyObject* module, PyObject*);
 PyObject* after_backward(PyObject* module, PyObject* callable);
+PyObject* accumulate(PyObject* module, PyObject* callable);
 
 }  // namespace tenon::python

@@ -114,11 +114,9 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     if inputs is None:
         _backward(self, gradient, retain_graph, create_graph)
         return
-    from .autograd import grad
+    from .autograd import _accumulate
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    for x, found in zip(inputs, grad(self, inputs, gradient, retain_graph=retain_graph, create_graph=create_graph, allow_unused=True)):
-        if found is not None:
-            x.grad = found if x.grad is None else x.grad + found
+    _accumulate([self], inputs, None if gradient is None else [gradient], retain_graph, create_graph)
 
 
 def requires_grad_(self, requires_grad=True):

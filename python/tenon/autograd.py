@@ -162,6 +162,16 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     return tuple(_gradient(_as_list(outputs), _as_list(inputs), given, retain, create_graph, allow_unused))
 
 
+def _accumulate(outputs, inputs, grads, retain, create_graph):
+    """Adds the gradients of the outputs to x.grad of the inputs alone, then runs what waits for them."""
+    def add():
+        for x, found in zip(inputs, _gradient(outputs, inputs, grads, retain, create_graph, True)):
+            if found is not None:
+                found = found if create_graph else found.detach()
+                x.grad = found if x.grad is None else x.grad + found
+    _core._accumulate(add)
+
+
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
     """Accumulates gradients of several outputs into the leaves."""
     given = None if grad_tensors is None else _as_list(grad_tensors)

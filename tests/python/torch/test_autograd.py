@@ -605,6 +605,23 @@ def test_hooks_after_accumulation(torch):
     same(torch, run)
 
 
+def test_hooks_after_accumulating_into_inputs(torch):
+    def run(t):
+        w, b, seen = t.tensor([2.0, 3.0], requires_grad=True), t.tensor(1.0, requires_grad=True), []
+        handles = [x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.clone())) for x in (w, b)]
+        (w * b).sum().backward(inputs=[w])
+        (w * b).sum().backward(inputs=w)
+        t.autograd.backward((w * b).sum(), inputs=(b, w))
+        t.autograd.grad((w * b).sum(), [w, b])
+        h = w * 2
+        t.autograd.graph.register_multi_grad_hook((w, b), lambda grads: seen.append([g is None for g in grads]))
+        (h * b).sum().backward(inputs=[b])
+        handles[0].remove()
+        (h * b).sum().backward(inputs=[w, b])
+        return seen[:2], sorted(map(str, (x.tolist() if hasattr(x, 'tolist') else x for x in seen[2:]))), w.grad, b.grad
+    same(torch, run)
+
+
 def test_failing_hooks_after_accumulation():
     x = ours.ones(2, requires_grad=True)
     handle = x.register_post_accumulate_grad_hook(lambda leaf: 1 / 0)

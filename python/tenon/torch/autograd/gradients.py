@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 from ... import _core
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
-from ...autograd import _gradient
+from ...autograd import _accumulate, _gradient
 
 __all__ = ['backward', 'grad']
 
@@ -98,7 +98,4 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     inputs = as_tuple('backward', inputs.values() if isinstance(inputs, dict) else inputs)
     if not inputs:
         raise RuntimeError('[backward] inputs is empty: leave it out to reach all leaves')
-    for x, g in zip(inputs, _gradient(list(outputs), list(inputs), seeds, retain, create_graph, True)):
-        if g is not None:
-            g = g if create_graph else g.detach()
-            x.grad = g if x.grad is None else x.grad + g
+    _accumulate(list(outputs), list(inputs), seeds, retain, create_graph)
