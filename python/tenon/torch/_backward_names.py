@@ -22,6 +22,12 @@ _NAMES = {op: name for name, ops in {
     'ScaledDotProductFlashAttentionForCpu': 'attention', 'PreluKernel': 'prelu', 'Threshold': 'where_between', 'LinalgSvd': 'linalg.svdvals',
 }.items() for op in ops.split()}
 _NUMBERED = {'clamp': 1, 'squeeze': 1}
+# Operands that have no edge in PyTorch: masks, indices and targets. Without a number here, an op's first is kept alone.
+_SILENT = {'where': 0, 'gather': 1, 'index_select': 1, 'masked_select': 1, 'embedding': 1, 'softmax_cross_entropy': 1, 'nll_loss': 1,
+           'index_add': 1, 'index_copy': 1, 'scatter': 1, 'scatter_add': 1, 'index': None, 'ctc_loss': None, 'where_between': None}
+# Steps with as many edges as this, None for those that an optional operand or a number lacks.
+_EDGES = {**dict.fromkeys(('add', 'sub', 'mul', 'div'), 2),
+          **dict.fromkeys(('conv', 'conv_backward_input', 'batch_norm', 'layer_norm', 'group_norm'), 3)}
 # By the result's number of dimensions.
 _PRODUCTS = {0: 'Dot', 1: 'Mv', 2: 'Mm'}
 _REDUCED = {'sum': 'Sum', 'mean': 'Mean', 'prod': 'Prod', 'max': 'Max', 'min': 'Min'}
@@ -41,33 +47,74 @@ def backward_name(op, ndim):
     return f'{name}Backward{_NUMBERED.get(op, 0)}'
 
 
-_NAMED = {}  # by id, results of functions that are several ops here: (weak reference, writes so far, PyTorch's name)
+_NAMED = {}  # by id, results of functions that are several ops here: (weak reference, writes so far, PyTorch's name, steps of operands)
 
 
-def named(x, name):
-    """x, the result of a function that is one step of a history in PyTorch: its grad_fn is called `name` until x is written to."""
-    if x.requires_grad and not x.is_leaf:
-        key = id(x)
-        _NAMED[key] = weakref.ref(x, lambda _: _NAMED.pop(key, None)), x.version, name
+def named(x, name, *operands):
+    """x, the result of a function that is one step of a history in PyTorch: its grad_fn is called `name` until x is written to, and leads to
+    the steps of the operands, where they are given.
+    """
+    return _named(x, name, [_step(operand) for operand in operands]) if x.requires_grad and not x.is_leaf else x
+
+
+def _named(x, name, ends):
+    key = id(x)
+    _NAMED[key] = weakref.ref(x, lambda _: _NAMED.pop(key, None)), x.version, name, ends
     return x
 
 
+def _step(x):
+    """The step that made x, as a value; None where no gradient flows."""
+    return x._step() if x is not None and x.requires_grad else None
+
+
+def named_as(value, write, operands):
+    """write(), which gives a tensor the elements of value: its history is called as that of value and leads to the operands' present steps."""
+    if not value.requires_grad or value.is_leaf:
+        return write()
+    name, ends = name_of(value, raw_grad_fn(value))[0], [_step(operand) for operand in operands]
+    return _named(write(), name, ends)
+
+
 def name_of(x, op):
-    """PyTorch's name for the last step of x's history, which is an op."""
+    """PyTorch's name for the last step of x's history, which is an op, and the steps that it leads to where several ops stand between."""
     kept = _NAMED.get(id(x))
     if op == 'linear' and x.ndim == 2 and len(x._places()) == 3:  # without a bias
         op = 'matmul'
     if kept is not None and kept[0]() is x and kept[1] == x.version:
-        return kept[2]
-    if op == 'pow' and len(x._places()) == 3:  # with a tensor as exponent
-        return 'PowBackward1'
-    return backward_name(op, x.ndim)
+        return kept[2:]
+    if op in ('pow', 'remainder') and len(x._places()) == 3:  # of two tensors
+        return backward_name(op, x.ndim)[:-1] + '1', []
+    return backward_name(op, x.ndim), []
+
+
+def _between(x, ends):
+    """The operands whose steps are `ends`, found in the history of x; None where an end is None or is not reached."""
+    found, seen, waiting = {}, set(), [x]
+    while waiting:
+        for operand in waiting.pop()._places()[1:]:
+            step = None if operand is None else operand._step()
+            if step in ends:
+                found.setdefault(step, operand)
+            elif step is not None and step not in seen:
+                seen.add(step)
+                waiting.append(operand)
+    return [found.get(step) for step in ends]
+
+
+def _edges(op, operands):
+    """The operands of an op that have an edge in PyTorch, in its order."""
+    if op in _SILENT:
+        silent = _SILENT[op]
+        operands = operands[:1] if silent is None else operands[:silent] + operands[silent + 1:]
+    count = _EDGES.get(op)
+    return operands if count is None else (*operands, None, None)[:count]
 
 
 class Node(str):
     """A step of a tensor's history: the name of the op that made it, with PyTorch's name and format. A step has one Node at a time."""
 
-    __slots__ = ('_place', 'metadata', '__weakref__')
+    __slots__ = ('_ends', '_place', 'metadata', '__weakref__')
 
     def name(self):
         """PyTorch's name of the step, such as AddBackward0."""
@@ -76,10 +123,13 @@ class Node(str):
     @property
     def next_functions(self):
         """For each tensor that the step took: its own step and which of that step's results it is; (None, 0) where no gradient flows."""
-        taken = [(None, 0) if x is None else (step_of(x), x._step()[1]) for x in self._place._places()[1:]]
+        operands = _between(self._place, self._ends) if self._ends else _edges(str.__str__(self), self._place._places()[1:])
+        taken = [(None, 0) if x is None else (step_of(x), x._step()[1]) for x in operands]
         if str.__eq__(self, 'linear') and type(self).__name__ in ('AddmmBackward0', 'MmBackward0'):
-            step, which = taken.pop(1)  # PyTorch multiplies by the transposed weight, and takes the bias first
-            taken = [*taken[1:], taken[0], (step, which) if step is None else (TBackward0.of(step, which), 0)]
+            weight = taken.pop(1)  # PyTorch multiplies by the transposed weight, and takes the bias first
+            taken = [*taken[1:], taken[0], _Within.of('TBackward0', 'transpose', weight)]
+        if str.__eq__(self, 'softmax_cross_entropy') and not self._ends:
+            taken[0] = _Within.of('LogSoftmaxBackward0', 'log_softmax', taken[0])
         return tuple(taken)
 
     def register_prehook(self, fn):
@@ -111,21 +161,24 @@ class Node(str):
         raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
 
 
-class TBackward0(Node):
-    """The transposition of a weight within a step of ours."""
+class _Within(Node):
+    """A step of PyTorch's that is part of one of ours, such as the transposition of a weight."""
 
     __slots__ = ('_taken',)
 
     @property
     def next_functions(self):
-        """The step of the weight."""
+        """The step of its operand."""
         return (self._taken,)
 
     @classmethod
-    def of(cls, step, which):
-        made: Any = cls('transpose')
-        made._taken = step, which
-        return made
+    def of(cls, name, op, taken):
+        """The edge to a part that takes one operand; what it takes itself where no gradient flows."""
+        if taken[0] is None:
+            return taken
+        made: Any = type(name, (cls,), {'__slots__': ()})(op)
+        made._taken = taken
+        return made, 0
 
 
 class AccumulateGrad(Node):
@@ -173,8 +226,9 @@ def step_of(x):
     found = _NODES.get(step)
     if found is None or found._place._step()[0] != step:
         op = raw_grad_fn(x) or 'leaf'
-        found = _NODES[step] = _kind(name_of(x, op))(op)
-        found._place, found.metadata = x._places()[0], {}
+        name, ends = name_of(x, op)
+        found = _NODES[step] = _kind(name)(op)
+        found._place, found._ends, found.metadata = x._places()[0], ends, {}
     return found
 
 

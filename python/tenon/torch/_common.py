@@ -192,13 +192,14 @@ def into(out, value, exact=False) -> Any:
         made = [into(to, each, exact) for to, each in zip(out, value)]
         return type(value)(*made) if hasattr(value, '_fields') else tuple(made)
     check(out, 'out')
-    if out.shape != value.shape:
-        raise InvalidArgumentError(f'[out] has shape {out.shape}, the result {value.shape}: tensors keep their shape')
     if rank(value.dtype) > rank(out.dtype) or (exact and value.dtype is not out.dtype):
         raise DtypeError(f'[out] of dtype {out.dtype} cannot hold a result of dtype {value.dtype}')
-    if out.requires_grad:
-        raise InvalidArgumentError('[out] requires a gradient: functions with out= are not differentiated')
-    out[...] = value.detach()
+    if (out.requires_grad or value.requires_grad) and _core._get_modes() & GRAD:
+        raise InvalidArgumentError('[out] requires a gradient, or an operand does: functions with out= are not differentiated')
+    if out.shape != value.shape:
+        from .methods.memory import resize_output
+        resize_output(out, value.shape)
+    out.detach()[...] = value.detach()
     return out
 
 
@@ -209,6 +210,26 @@ def unary(function):
     call.__name__ = call.__qualname__ = function.__name__
     call.__module__, call.__doc__ = function.__module__, function.__doc__
     return call
+
+
+def op_of_one(name, module):
+    """The function of one tensor that is an op, with PyTorch's `out=`: by itself an op writes only what has its result's shape and dtype."""
+    op = ops['conj' if name == 'conj_physical' else name]
+
+    def call(input, *, out=None):
+        if isinstance(out, Tensor) and name not in _TELL and isinstance(input, Tensor) and _is_like(out, input):
+            return op(input, out=out)
+        return into(out, op(input))
+    call.__name__ = call.__qualname__ = name
+    call.__module__, call.__doc__ = module, f'tenon.{name}() with out= of any shape and each dtype that holds the result.'
+    return call
+
+
+_TELL = frozenset(('signbit', 'logical_not'))  # their results are bools
+
+
+def _is_like(x, input):
+    return x.dtype is input.dtype and rank(x.dtype) == 2 and x.shape == input.shape and not x.requires_grad and not input.requires_grad
 
 
 def in_double(function):

@@ -23,6 +23,8 @@ _PATTERNS = {pattern: names.split() for pattern, names in {
     'Fbn': 'masked_fill',
     'Fnn': 'clamp',
     'F': 'sigmoid relu gelu silu',
+    'T': '''abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh floor ceil trunc
+        neg reciprocal erf erfc erfinv lgamma digamma signbit logical_not bitwise_not conj_physical clone''',
     'F Fi': 'sum mean prod',
     'Fi': 'argmax argmin softmax log_softmax cumsum logsumexp',
     'E Fi': 'amax amin',
@@ -36,7 +38,7 @@ _PATTERNS = {pattern: names.split() for pattern, names in {
     'l li': 'cat stack',
 }.items()}
 _OPS = {'eq': 'equal', 'ne': 'not_equal', 'lt': 'less', 'le': 'less_equal', 'gt': 'greater', 'ge': 'greater_equal', 'amax': 'max', 'amin': 'min',
-        'mm': 'matmul', 'cat': 'concat'}
+        'mm': 'matmul', 'cat': 'concat', 'conj_physical': 'conj'}
 _SHORT = {name: (ops[_OPS.get(name, name)], pattern) for pattern, names in _PATTERNS.items() for name in names}
 
 

@@ -84,7 +84,7 @@ sub = _sum('sub', 'input - alpha · other.', _refuse_bools)
 
 def rsub(input, other, *, alpha=1):
     """other - alpha · input."""
-    return sub(other, check(input), alpha=alpha)
+    return named(sub(other, check(input), alpha=alpha), f'RsubBackward{int(not isinstance(other, Tensor))}', input, *_tensors(other))
 
 
 @short
@@ -138,7 +138,7 @@ def fmod(input, other, *, out=None):
         raise UnsupportedDtypeError('[fmod] is not defined for complex numbers')
     if rank(input.dtype) < 2:
         return into(out, input - div(input, other, rounding_mode='trunc') * other)
-    return into(out, named(ops['remainder'](input, ops['copysign'](other, input)), 'FmodBackward0'))  # which has the divisor's sign
+    return into(out, named(ops['remainder'](input, ops['copysign'](other, input)), f'FmodBackward{int(isinstance(other, Tensor))}', *_tensors(input, other)))  # which has the divisor's sign
 
 
 @short
@@ -160,7 +160,7 @@ def _nan_aware(name):
     op, reaches = ops[name], ops['greater_equal' if name == 'maximum' else 'less_equal']
 
     def call(input, other, *, out=None):
-        input, other = to_tensors(check(input), check(other))
+        given, (input, other) = (input, other), to_tensors(check(input), check(other))
         if rank(input.dtype) == 3:
             raise UnsupportedDtypeError(f'[{call.__name__}] is not defined for complex numbers')
         if rank(input.dtype) < 2:
@@ -169,7 +169,7 @@ def _nan_aware(name):
             found = op(_where(ops['isnan'](input), other, input), _where(ops['isnan'](other), input, other))
         else:
             found = _where(reaches(input, other) | ops['isnan'](other), input, other)
-        return into(out, found)
+        return named(into(out, found), f'{call.__name__.capitalize()}Backward0', *given)
     return call
 
 
@@ -203,7 +203,12 @@ def ldexp(input, other, *, out=None):
 
 def xlogy(input, other, *, out=None):
     """input · log(other), or 0 where input is 0."""
-    return into(out, _x_times(input, other, 0))
+    which = 1 if not isinstance(input, Tensor) else 0 if isinstance(other, Tensor) else 2
+    return named(into(out, _x_times(input, other, 0)), f'XlogyBackward{which}', *_tensors(input, other))
+
+
+def _tensors(*operands):
+    return [x for x in operands if isinstance(x, Tensor)]
 
 
 def _x_times(input, other, shift):
@@ -303,12 +308,12 @@ def clamp(input, min=None, max=None, *, out=None):
 
 def clamp_min(input, min, *, out=None):
     """input, at least min."""
-    return clamp(input, min, out=out)
+    return named(clamp(input, min, out=out), f'ClampMinBackward{int(isinstance(min, Tensor))}', input, *_tensors(min))
 
 
 def clamp_max(input, max, *, out=None):
     """input, at most max."""
-    return clamp(input, None, max, out=out)
+    return named(clamp(input, None, max, out=out), f'ClampMaxBackward{int(isinstance(max, Tensor))}', input, *_tensors(max))
 
 
 clip = clamp
@@ -373,7 +378,7 @@ def polar(abs, angle, *, out=None):
 def dist(input, other, p=2):
     """The p-norm of input - other."""
     from .reduce import norm
-    return norm(input - other, p)
+    return named(norm(input - other, p), 'DistBackward0', input, *_tensors(other))
 
 
 subtract = sub

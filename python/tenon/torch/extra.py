@@ -60,7 +60,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     if end is None:
         start, end = 0, start
     count = math.floor((end - start) / step)
-    return _arange(start, start + (count + 0.5) * step, step, out=out, dtype=dtype or number_dtype(1.0), device=device,
+    return _arange(start, start + (count + 0.5) * step, step, out=out, dtype=dtype or (number_dtype(1.0) if out is None else out.dtype), device=device,
                    requires_grad=requires_grad)
 
 

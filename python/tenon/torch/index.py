@@ -153,7 +153,7 @@ def index_copy(input, dim, index, source, *, out=None):
     """input with source written into entries along a dimension."""
     x, dim, index, source = _rows_at('index_copy', input, dim, index, source)
     found = ops['scatter'](x, dim, _wide(index, dim, source), source) if source.size else ops['clone'](x)
-    return named(into(out, _shaped(found, input.shape)), 'IndexCopyBackward0')
+    return named(into(out, _shaped(found, input.shape)), 'IndexCopyBackward0', input, source)
 
 
 def index_fill(input, dim, index, value):
@@ -165,7 +165,7 @@ def index_fill(input, dim, index, value):
     mask = ops['scatter'](mask, 0, index, full(index.shape, True, x, _core.bool)) if index.size else mask
     mask = _reshape(mask, tuple(n if d == dim else 1 for d, n in enumerate(x.shape)))
     value = cast(value, x.dtype) if isinstance(value, Tensor) else full((), value, x)
-    return named(_shaped(_where(mask, value, x), input.shape), 'IndexFillBackward0')
+    return named(_shaped(_where(mask, value, x), input.shape), 'IndexFillBackward0', input)
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
@@ -187,14 +187,12 @@ def index_put(input, indices, values, accumulate=False):
     return ops['index_put'](input, [ops['not_equal'](i, 0) if i is not None and i.dtype is _core.uint8 else i for i in indices], values, accumulate)
 
 
-def take(input, index):
+def take(input, index, *, out=None):
     """Elements counted in row-major order, in the shape of index."""
     index = _index('take', index)
     if not check(input).size and index.size:
         raise OutOfRangeError('[take] of a tensor without elements')
-    if not index.size:
-        return full(index.shape, 0, input)
-    return ops['take'](input, index)
+    return named(into(out, ops['take'](input, index) if index.size else full(index.shape, 0, input)), 'TakeBackward0', input)
 
 
 def put(input, index, source, accumulate=False):

@@ -30,7 +30,7 @@ def cat(tensors, dim=0, *, out=None):
     tensors = promoted(*tensors)
     kept = [x for x in tensors if x.shape != (0,)] or list(tensors[:1])
     dim = dim_of(dim, kept[0].ndim)
-    if out is not None and any(out.shares_memory(x) for x in tensors):
+    if out is not None and any(out is x or out.shares_memory(x) for x in tensors):
         raise InvalidArgumentError('[cat] out shares memory with an argument')
     return into(out, ops['concat'](kept, dim))
 
@@ -77,13 +77,13 @@ def block_diag(*tensors):
         raise InvalidArgumentError('[block_diag] needs at least one tensor')
     if any(check(x).ndim > 2 for x in tensors):
         raise InvalidArgumentError('[block_diag] needs two dimensions at most')
-    tensors = promoted(*(_reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) for x in tensors))
+    given, tensors = tensors, promoted(*(_reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) for x in tensors))
     width, before, rows = sum(x.shape[1] for x in tensors), 0, []
     for x in tensors:
         height, own = x.shape
         rows.append(ops['concat']([full((height, before), 0, x), x, full((height, width - before - own), 0, x)], 1))
         before += own
-    return ops['concat'](rows, 0)
+    return named(ops['concat'](rows, 0), 'BlockDiagBackward0', *given)
 
 
 # Parts -----------------------------------------------------------------------------------------------------------------------------

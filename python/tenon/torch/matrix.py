@@ -104,12 +104,12 @@ def _weighted(name, input, product, beta, alpha, out):
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · mat1 mat2."""
-    return named(_weighted('addmm', input, mm(mat1, mat2), beta, alpha, out), 'AddmmBackward0')
+    return named(_weighted('addmm', input, mm(mat1, mat2), beta, alpha, out), 'AddmmBackward0', input, mat1, mat2)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · mat vec."""
-    return named(_weighted('addmv', input, mv(mat, vec), beta, alpha, out), 'AddmvBackward0')
+    return named(_weighted('addmv', input, mv(mat, vec), beta, alpha, out), 'AddmvBackward0', input, mat, vec)
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
@@ -136,12 +136,12 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · Σ batch1 batch2, summed over the batch."""
     product = bmm(batch1, batch2)
-    return named(_weighted('addbmm', input, ops['sum'](product, 0, False, product.dtype), beta, alpha, out), 'AddbmmBackward0')
+    return named(_weighted('addbmm', input, ops['sum'](product, 0, False, product.dtype), beta, alpha, out), 'AddbmmBackward0', input, batch1, batch2)
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta · input + alpha · batch1 batch2, for each entry of a batch."""
-    return named(_weighted('baddbmm', input, bmm(batch1, batch2), beta, alpha, out), 'BaddbmmBackward0')
+    return named(_weighted('baddbmm', input, bmm(batch1, batch2), beta, alpha, out), 'BaddbmmBackward0', input, batch1, batch2)
 
 
 def chain_matmul(*matrices, out=None):
@@ -206,7 +206,7 @@ def trace(input):
     """The sum of a matrix's diagonal."""
     if check(input).ndim != 2:
         raise InvalidArgumentError(f'[trace] needs a matrix, not rank {input.ndim}')
-    return named(ops['sum'](ops['diagonal'](input), None, False, _core.int64 if rank(input.dtype) < 2 else None), 'TraceBackward0')
+    return named(ops['sum'](ops['diagonal'](input), None, False, _core.int64 if rank(input.dtype) < 2 else None), 'TraceBackward0', input)
 
 
 def kron(input, other, *, out=None):
@@ -228,7 +228,7 @@ def cross(input, other, dim=None, *, out=None):
             raise InvalidArgumentError(f'[cross] no dimension of {input.shape} has size 3')
     if input.ndim != check(other).ndim:
         raise InvalidArgumentError(f'[cross] ranks {input.ndim} and {other.ndim} differ')
-    return along(input, other, dim=dim, out=out)
+    return named(along(input, other, dim=dim, out=out), 'LinalgCrossBackward0', input, other)
 
 
 def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
@@ -241,19 +241,19 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
         raise UnsupportedDtypeError(f'[cdist] needs floating numbers, not {x1.dtype} and {x2.dtype}')
     if p < 0:
         raise InvalidArgumentError(f'[cdist] p {p} must not be negative')
-    x1, x2 = promoted(x1, x2)
+    given, (x1, x2) = (x1, x2), promoted(x1, x2)
     many = max(x1.shape[-2], x2.shape[-2]) > 25  # as PyTorch chooses
     if _core._trace_active():
         from ..graph import at_any_size
         many = at_any_size(many)
     if p == 2 and x1.shape[-1] and (compute_mode == 'use_mm_for_euclid_dist' or many and compute_mode == 'use_mm_for_euclid_dist_if_necessary'):
-        return _distances_by_products(x1, x2)
+        return named(_distances_by_products(x1, x2), 'EuclideanDistBackward0', *given)
     # Differences of the shape (…, d, n, m): sums over d run along whole rows.
     first, second = (ops['contiguous'](ops['transpose'](x, -1, -2)) for x in (x1, x2))
     first, second = ops['unsqueeze'](first, -1), ops['unsqueeze'](second, -2)
     terms = x1.size * x2.shape[-2]
     if terms <= _BLOCK or x1.device.type != 'cpu' or differentiated(x1, x2):
-        return _distances(first, second, p)
+        return named(_distances(first, second, p), 'CdistBackward0', *given)
     rows = max(1, x1.shape[-2] * _BLOCK // terms)
     return ops['concat']([_distances(ops['slice'](first, -2, at, at + rows), second, p) for at in range(0, x1.shape[-2], rows)], -2)
 

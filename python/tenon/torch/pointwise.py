@@ -5,25 +5,38 @@ from builtins import abs as builtin_abs
 from .. import _core
 from .._core import ops
 from .._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
-from ._common import Tensor, cast, check, differentiated, floating, into, rank, returned, unary
+from ._common import Tensor, cast, check, differentiated, floating, into, op_of_one, rank, returned, unary
+from ._backward_names import named
 from ._shortcuts import short
 from .bits import part, parts
 
 _where = ops['where']
 _FrExp = returned('frexp', 'mantissa exponent')
 
-# Where PyTorch's meaning is that of the table, the function is the op itself.
-abs, exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, square = (ops[name] for name in (
-    'abs', 'exp', 'exp2', 'expm1', 'log', 'log2', 'log10', 'log1p', 'sqrt', 'rsqrt', 'square'))
-sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh = (ops[name] for name in (
-    'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh', 'asinh', 'acosh', 'atanh'))
-floor, ceil, trunc, neg, reciprocal, erf, erfc, erfinv, lgamma, digamma = (ops[name] for name in (
-    'floor', 'ceil', 'trunc', 'neg', 'reciprocal', 'erf', 'erfc', 'erfinv', 'lgamma', 'digamma'))
-isnan, isinf, isfinite, signbit, logical_not, bitwise_not, relu, selu, clone = (ops[name] for name in (
-    'isnan', 'isinf', 'isfinite', 'signbit', 'logical_not', 'bitwise_not', 'relu', 'selu', 'clone'))
+# Where PyTorch's meaning is that of the table, the function is the op itself; with `out=` it is a shortcut to the op.
+isnan, isinf, isfinite, relu, selu = (ops[name] for name in ('isnan', 'isinf', 'isfinite', 'relu', 'selu'))
+
+
+def _shortcuts(names):
+    return (short(op_of_one(name, __name__)) for name in names.split())
+
+
+abs, exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, square = _shortcuts('abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square')
+sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh = _shortcuts(
+    'sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh')
+floor, ceil, trunc, neg, reciprocal, erf, erfc, erfinv, lgamma, digamma = _shortcuts(
+    'floor ceil trunc neg reciprocal erf erfc erfinv lgamma digamma')
+signbit, logical_not, bitwise_not, conj_physical = _shortcuts('signbit logical_not bitwise_not conj_physical')
+
+
+@short
+def clone(input, *, memory_format=None):
+    """A copy of the elements."""
+    return ops['clone'](input)
+
 
 absolute, arcsin, arccos, arctan, arcsinh, arccosh, arctanh = abs, asin, acos, atan, asinh, acosh, atanh
-negative, fix, conj_physical = neg, trunc, ops['conj']
+negative, fix = neg, trunc
 
 
 def sign(input, *, out=None):
@@ -138,7 +151,7 @@ def sinc(input):
     x = x * math.pi
     zero = x == 0
     safe = _where(zero, 1, x)
-    return _where(zero, 1 + 0 * x if differentiated(x) else 1, ops['sin'](safe) / safe)
+    return named(_where(zero, 1 + 0 * x if differentiated(x) else 1, ops['sin'](safe) / safe), 'SincBackward0', input)
 
 
 def logit(input, eps=None, *, out=None):
@@ -146,7 +159,7 @@ def logit(input, eps=None, *, out=None):
     x = _real(input, 'logit')
     if eps is not None:
         x = _where(x < eps, eps, _where(x > 1 - eps, 1 - eps, x))
-    return into(out, ops['log'](x / (1 - x)))
+    return named(into(out, ops['log'](x / (1 - x))), 'LogitBackward0', input)
 
 
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None):
@@ -209,7 +222,7 @@ def view_as_real(input):
     if rank(check(input).dtype) != 3:
         raise DtypeError('[view_as_real] needs complex numbers')
     shared = parts(input)
-    return shared if shared is not None else ops['stack']([ops['real'](input), ops['imag'](input)], -1)
+    return shared if shared is not None else named(ops['stack']([ops['real'](input), ops['imag'](input)], -1), 'ViewAsRealBackward0', input)
 
 
 def view_as_complex(input):

@@ -24,15 +24,15 @@ def _over(op, x, dim, keepdim, *more):
     return op(x, dims, keepdim, *more) if x.ndim else op(x, None, False, *more)
 
 
-def _wide(x, dtype):
-    """Integers are summed as int64."""
-    return dtype or (_core.int64 if rank(check(x).dtype) < 2 else None)
+def _wide(x, dtype, out=None):
+    """The dtype to add up in: of `out=`, or int64 for integers."""
+    return dtype or (out.dtype if isinstance(out, Tensor) and rank(out.dtype) else None) or (_core.int64 if rank(check(x).dtype) < 2 else None)
 
 
 @short
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum over dimensions, by default over all elements; integers give int64."""
-    return into(out, _over(ops['sum'], check(input), dim, keepdim, _wide(input, dtype)))
+    return into(out, _over(ops['sum'], check(input), dim, keepdim, _wide(input, dtype, out)))
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
@@ -50,7 +50,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product over a dimension, by default over all elements; integers give int64."""
     if dim is not None:
         dim = dim_of(dim, check(input).ndim)
-    return into(out, _over(ops['prod'], check(input), dim, keepdim, _wide(input, dtype)))
+    return into(out, _over(ops['prod'], check(input), dim, keepdim, _wide(input, dtype, out)))
 
 
 @short
@@ -119,7 +119,7 @@ def _extreme(name, op, arg, elementwise):
             return into(out, kind(ops['clone'](input), full((), 0, input, _core.int64)))
         _filled(input, (dim,), name)
         found = _at(kind, input, arg(input, dim, True), dim, keepdim)
-        named(found[0], step)
+        named(found[0], step, input)
         return into(out, found)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'{name}(input): of all elements; {name}(input, dim): (values, indices); {name}(input, other): of two.'
@@ -198,18 +198,18 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """The root of var()."""
-    return named(into(out, _spread(ops['std'], input, dim, unbiased, correction, keepdim, 'std')), 'StdBackward0')
+    return named(into(out, _spread(ops['std'], input, dim, unbiased, correction, keepdim, 'std')), 'StdBackward0', input)
 
 
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """(var, mean)."""
-    found = var(input, dim, unbiased, keepdim, correction=correction)
+    found = named(var(input, dim, unbiased, keepdim, correction=correction), 'VarMeanBackward0', input)
     return into(out, (found, mean(input, None if isinstance(dim, bool) else dim, keepdim)))
 
 
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """(std, mean)."""
-    found = std(input, dim, unbiased, keepdim, correction=correction)
+    found = named(std(input, dim, unbiased, keepdim, correction=correction), 'StdMeanBackward0', input)
     return into(out, (found, mean(input, None if isinstance(dim, bool) else dim, keepdim)))
 
 
@@ -260,7 +260,7 @@ def _running(name):
 
     def call(input, dim, *, dtype=None, out=None):
         dim = dim_of(dim, check(input).ndim)
-        x = cast(input, dtype or (_core.int64 if rank(input.dtype) < 2 else None))
+        x = cast(input, _wide(input, dtype, out))
         return into(out, cast(op(x, dim) if x.ndim else ops['clone'](x), dtype))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'Running {"sums" if name == "cumsum" else "products"} along a dimension; integers give int64.'
@@ -308,7 +308,7 @@ def logcumsumexp(input, dim, *, out=None):
         first, before, after = (ops['slice'](x, dim, *ends) for ends in ((0, step), (0, n - step), (step, n)))
         x = ops['concat']([first, logaddexp(after, before)], dim)
         step *= 2
-    return into(out, ops['clone'](x) if x is input else x)
+    return named(into(out, ops['clone'](x) if x is input else x), 'LogcumsumexpBackward0', input)
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):

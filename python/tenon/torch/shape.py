@@ -197,7 +197,7 @@ def flip(input, dims):
 
 def _flipped(x, dims):
     """A copy, where the op gives a view: what is written to it must not reach x."""
-    return named(ops['clone'](ops['flip'](x, dims) if dims else x), 'FlipBackward0')
+    return named(ops['clone'](ops['flip'](x, dims) if dims else x), 'FlipBackward0', x)
 
 
 def fliplr(input):
@@ -243,8 +243,10 @@ def rot90(input, k=1, dims=(0, 1)):
     if k == 0:
         return ops['clone'](input)
     if k == 2:
-        return _flipped(input, (a, b))
-    return _flipped(ops['transpose'](input, a, b), (a,)) if k == 1 else ops['transpose'](_flipped(input, (a,)), a, b)
+        found = _flipped(input, (a, b))
+    else:
+        found = _flipped(ops['transpose'](input, a, b), (a,)) if k == 1 else ops['transpose'](_flipped(input, (a,)), a, b)
+    return named(found, 'Rot90Backward0', input)
 
 
 def atleast_1d(*tensors):
@@ -279,7 +281,7 @@ def tile(input, dims):
 
 def repeat(input, *repeats):
     """The whole tensor repeated along each dimension; extra numbers make new leading dimensions."""
-    return named(ops['repeat'](check(input), shape_of(repeats)), 'RepeatBackward0')
+    return named(ops['repeat'](check(input), shape_of(repeats)), 'RepeatBackward0', input)
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
@@ -326,14 +328,14 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
         if offset:
             flat = ops['pad'](flat, (before, size * size - before - flat.shape[-1]))
         found = _reshape(ops['contiguous'](flat), (*batch, size, size))
-    return named(found if (dim1, dim2) == (ndim - 2, ndim - 1) else movedim(found, (-2, -1), (dim1, dim2)), 'DiagEmbedBackward0')
+    return named(found if (dim1, dim2) == (ndim - 2, ndim - 1) else movedim(found, (-2, -1), (dim1, dim2)), 'DiagEmbedBackward0', input)
 
 
 def diag(input, diagonal=0, *, out=None):
     """The diagonal of a matrix, or a matrix with a vector on its diagonal."""
     if check(input).ndim not in (1, 2):
         raise InvalidArgumentError(f'[diag] needs one or two dimensions, not {input.ndim}')
-    return into(out, ops['clone'](ops['diagonal'](input, diagonal)) if input.ndim == 2 else diag_embed(input, diagonal))
+    return into(out, named(ops['clone'](ops['diagonal'](input, diagonal)), 'DiagonalBackward0_copy', input) if input.ndim == 2 else diag_embed(input, diagonal))
 
 
 def diagflat(input, offset=0):
@@ -417,7 +419,7 @@ def unfold(input, dimension, size, step):
     sizes.append(size)
     steps[dim] *= step
     found = _as_strided(lying, sizes, steps)
-    return found if ndim else _reshape(found, (size,))
+    return named(found if ndim else _reshape(found, (size,)), 'UnfoldBackward0', input)
 
 
 def meshgrid(*tensors, indexing='ij'):

@@ -58,14 +58,14 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     if not 1 <= k <= x.shape[dim]:
         raise OutOfRangeError(f'[kthvalue] k {k} out of range for {x.shape[dim]} entries')
     order = ops['topk'](x, k, dim, False) if k <= _FEW else ops['sort'](x, dim)
-    return into(out, _pick('kthvalue', order, dim, k - 1, keepdim, input.ndim))
+    return into(out, _pick('kthvalue', order, dim, k - 1, keepdim, input))
 
 
-def _pick(name, order, dim, at, keepdim, ndim):
+def _pick(name, order, dim, at, keepdim, input):
     """Entry `at` of sorted values; an int applies to all rows."""
     found = [ops['slice'](each, dim, at, at + 1) for each in order]
-    values, indices = (each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)
-    return returned(name)(named(values, _STEPS[name]), indices)
+    values, indices = (each if keepdim and input.ndim else ops['squeeze'](each, dim) for each in found)
+    return returned(name)(named(values, _STEPS[name], input), indices)
 
 
 _STEPS = {'kthvalue': 'KthvalueBackward0', 'median': 'MedianBackward1', 'nanmedian': 'NanmedianBackward1'}
@@ -74,7 +74,7 @@ _STEPS = {'kthvalue': 'KthvalueBackward0', 'median': 'MedianBackward1', 'nanmedi
 def median(input, dim=None, keepdim=False, *, out=None):
     """The lower median of all elements, or along a dimension (values, indices); NaN propagates."""
     found = _median(input, dim, keepdim, False)
-    return into(out, named(found, 'MedianBackward0') if dim is None else found)
+    return into(out, named(found, 'MedianBackward0', input) if dim is None else found)
 
 
 def nanmedian(input, dim=None, keepdim=False, *, out=None):
@@ -111,27 +111,27 @@ def _median(x, dim, keepdim, skip):
         plain = x.device.type == 'cpu' and not levels() and not differentiated(x)  # its elements may be read
         found = _selected(flat, (flat.size - 1) // 2) if plain and not skip and flat.size >= _MANY else None
         return _median(flat, 0, False, skip).values if found is None else found
-    name, dim, ndim = 'nanmedian' if skip else 'median', dim_of(dim, x.ndim), x.ndim
+    name, dim, input = 'nanmedian' if skip else 'median', dim_of(dim, x.ndim), x
     x = at_least_1d(x)
     n = x.shape[dim]
     if not n:
         raise OutOfRangeError(f'[median] dim {dim} has no entries')
     order = ops['sort'](x, dim)  # NaN last
     if rank(x.dtype) < 2:
-        return _pick(name, order, dim, (n - 1) // 2, keepdim, ndim)
+        return _pick(name, order, dim, (n - 1) // 2, keepdim, input)
     nan = ops['count_nonzero'](ops['isnan'](x), dim, True)
     if skip:
         left = n - nan
         at = _where(left > 0, ops['floor_divide'](left - 1, 2), 0)
     else:
         at = _where(nan > 0, n - nan, (n - 1) // 2)
-    values, indices = (each if keepdim and ndim else ops['squeeze'](each, dim) for each in (ops['gather'](each, dim, at) for each in order))
-    return returned(name)(named(values, _STEPS[name]), indices)
+    values, indices = (each if keepdim and input.ndim else ops['squeeze'](each, dim) for each in (ops['gather'](each, dim, at) for each in order))
+    return returned(name)(named(values, _STEPS[name], input), indices)
 
 
 def mode(input, dim=-1, keepdim=False, *, out=None):
     """The most frequent value along a dimension, the smallest if there are several, and its last position: (values, indices)."""
-    dim, ndim = dim_of(dim, _real('mode', input).ndim), input.ndim
+    dim = dim_of(dim, _real('mode', input).ndim)
     x = at_least_1d(input)
     n = x.shape[dim]
     if not n:
@@ -141,8 +141,8 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     at = ops['transpose'](at, dim, -1)
     index = ops['gather'](order.indices, dim, at)  # equal elements keep their order
     found = ops['gather'](x, dim, index), index
-    values, indices = (each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)
-    return into(out, returned('mode')(named(values, 'ModeBackward0'), indices))
+    values, indices = (each if keepdim and input.ndim else ops['squeeze'](each, dim) for each in found)
+    return into(out, returned('mode')(named(values, 'ModeBackward0', input), indices))
 
 
 def _longest_run(rows):
@@ -406,14 +406,14 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Which elements occur among others."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError('[isin] needs a Tensor')
     x = elements if isinstance(elements, Tensor) else full((), elements, test_elements)
     tests = ops['reshape'](test_elements, (test_elements.size,)) if isinstance(test_elements, Tensor) else full((1,), test_elements, x)
     found = _among(*promoted(x, tests)) if tests.size else full(x.shape, False, x, _core.bool)
-    return ~found if invert else found
+    return into(out, ~found if invert else found)
 
 
 def _among(x, tests):

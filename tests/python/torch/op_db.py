@@ -423,8 +423,8 @@ class Judge:
 
     def shared(self, values):
         """Whether tensors share memory, among them or within."""
-        tensors = [x for x in self.flat(values) if isinstance(x, self.torch.Tensor) and x.numel()]
-        places = [x.untyped_storage().data_ptr() for x in tensors]
+        tensors = [x for x in self.flat(values) if isinstance(x, self.torch.Tensor)]
+        places = [x.untyped_storage().data_ptr() if x.numel() else id(x) for x in tensors]
         return len(set(places)) < len(places) or any(0 in x.stride() and x.numel() > 1 for x in tensors)
 
     def errors(self, entry, function):

@@ -1,6 +1,7 @@
 """Steps of histories: grad_fn.next_functions, leaves, gradient edges; and tensors that are overwritten in place."""
 import copy
 import gc
+import math
 import pathlib
 import sys
 import weakref
@@ -88,6 +89,39 @@ def test_walks(torch, run):
     same(torch, run)
 
 
+LINES = '''x + y|x - 1|x * 2|x / 2|torch.rsub(x, 1)|x ** y|x % y|x @ y|torch.addmm(x, x, y)|torch.baddbmm(b, b, b)|torch.cat([x, y], 1)
+    torch.where(m, x, y)|torch.where(m, x, 0.)|x[0]|x[1:]|x[m]|x[idx]|x[idx, idx]|x.gather(0, g)
+    x.index_select(0, idx)|x.scatter(0, g, y)|x.scatter_add(0, g, y)|x.masked_select(m)|x.take(idx)|x.std()|x.max(0)[0]|x.min(1)[0]|x.median()|x.kthvalue(1)[0]
+    x.flip(0)|x.diag()|x.trace()|torch.diag_embed(v)|x.repeat(2, 1)|x.unfold(0, 2, 1)|x.rot90()|x.clamp(0, 1)|x.clamp_min(0.)|F.selu(x)|F.mish(x)
+    F.logsigmoid(x)|F.glu(e)|F.softsign(x)|F.threshold(x, .1, .2)|F.conv2d(i, k)|F.conv2d(i, k, w)|F.batch_norm(i, None, None, training=True)|F.layer_norm(x, (3,))
+    F.group_norm(i, 1)|F.embedding(idx, x)|F.cross_entropy(x, t)|F.nll_loss(x, t)|F.binary_cross_entropy(x / 2, y.detach() / 2)
+    F.binary_cross_entropy_with_logits(x, y.detach())|F.multi_margin_loss(x, t)|F.soft_margin_loss(x, y.detach())|F.pixel_shuffle(p, 2)|F.unfold(i, 2)
+    F.embedding_bag(t, x, torch.tensor([0]))|F.linear(x, y, v)|torch.cdist(x, y)|torch.cross(x, y, 0)|torch.dist(x, y)|torch.sinc(x)|torch.xlogy(x, y)|torch.fmax(x, y)
+    x.fmod(2)|x.logcumsumexp(0)|torch.logit(x / 2)|torch.block_diag(x, y)|torch.var_mean(x)[0]|torch.view_as_real(torch.complex(x, y))|(x * 1).add_(y)
+    (x * 1).clamp_(0, 1)|(x * 1).scatter_(0, g, y)|(x * 1).exp_()|(x * 1).sigmoid_().mul_(y)'''.replace('\n', '|').split('|')
+
+
+@pytest.mark.parametrize('line', [line.strip() for line in LINES])
+def test_names_of_steps(torch, line):
+    """Of the last step, and of those that it leads to."""
+    def run(t):
+        def waves(*shape):
+            return (t.arange(1.0, 1 + math.prod(shape)) / 10).reshape(shape).requires_grad_()
+        values = dict(torch=t, F=t.nn.functional, x=waves(3, 3), y=waves(3, 3), v=waves(3), b=waves(1, 3, 3), e=waves(2, 4), i=waves(1, 1, 4, 4), k=waves(1, 1, 2, 2),
+                      w=waves(1), p=waves(1, 4, 2, 2), m=t.tensor([[True, False, True]] * 3), idx=t.tensor([0, 1]), t=t.tensor([0, 1, 2]),
+                      g=t.zeros(3, 3, dtype=t.int64))
+        return steps(eval(line, values).grad_fn)
+    same(torch, run)
+
+
+def test_a_name_ends_with_a_write():
+    x = ours.ones(3, requires_grad=True)
+    y = ours.nn.functional.glu(ours.cat([x, x]))
+    assert y.grad_fn.name() == 'GluBackward0' and y.grad_fn.next_functions[0][0].name() == 'CatBackward0'
+    y.mul_(2)
+    assert y.grad_fn.name() == 'MulBackward0' and len(y.grad_fn.next_functions) == 2
+
+
 WRITES = {
     'zero_': lambda t, y, v: y.zero_(), 'fill_': lambda t, y, v: y.fill_(3.0), 'fill_ by a tensor': lambda t, y, v: y.fill_(t.tensor(2.0)),
     'copy_': lambda t, y, v: y.copy_(t.ones(3)), 'copy_ with a history': lambda t, y, v: y.copy_(v),
@@ -115,7 +149,7 @@ def test_a_step_has_one_object_as_long_as_it_is_known():
     first = y.grad_fn
     assert y.grad_fn is first and first == 'mul' and first != (x * 2).grad_fn and hash(first) != hash((x * 2).grad_fn)
     y.add_(1)
-    assert y.grad_fn is not first and y.grad_fn.next_functions == ((first, 0),)
+    assert y.grad_fn is not first and y.grad_fn.next_functions == ((first, 0), (None, 0))
     del y
     assert first.next_functions[0][0].variable._same_elements(x)
     lost = weakref.ref(first)

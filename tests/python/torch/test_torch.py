@@ -63,7 +63,7 @@ def test_a_script_runs_without_pytorch():
 
 def test_where_meanings_agree_it_is_the_same_object(ours):
     assert ours.Tensor is tenon.Tensor and ours.float32 is tenon.float32 and ours.no_grad is tenon.no_grad
-    assert ours.exp is tenon.exp and ours.nn.Module is tenon.nn.Module
+    assert ours.isnan is tenon.isnan and ours.nn.Module is tenon.nn.Module
 
 
 def test_results_match_pytorchs(ours):
@@ -80,8 +80,8 @@ def test_results_match_pytorchs(ours):
 def test_out(ours):
     x, out = ours.ones(2, 2), ours.zeros(2, 2, dtype=ours.float64)
     assert ours.add(x, 1, out=out) is out and out.tolist() == [[2, 2], [2, 2]]
-    with pytest.raises(ValueError, match=r'\[out\] has shape'):
-        ours.add(x, 1, out=ours.zeros(3))
+    with pytest.raises(ValueError, match=r'\[out\] .* more than once'):
+        ours.add(x, 1, out=ours.zeros(1).expand(3))
     with pytest.raises(TypeError, match=r'\[out\] of dtype torch.int64 cannot hold'):
         ours.add(x, 1, out=ours.zeros(2, 2, dtype=ours.int64))
     with pytest.raises(ValueError, match='requires a gradient'):

@@ -7,6 +7,7 @@ import tenon.torch
 from ... import _core, _methods
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
+from .._backward_names import named_as
 from .._common import cast, check, rank, source_of
 from ..limits import iinfo
 from .told import told
@@ -14,13 +15,14 @@ from .told import told
 _copy, _uniform, _normal = _methods.copy_, _methods.uniform_, _methods.normal_
 
 
-def written(x, value, name):
-    """x with value written into it by PyTorch's rules: the shape and the kind of dtype stay."""
+def written(x, value, name, *operands):
+    """x with value, made of x and other operands, written into it by PyTorch's rules: the shape and the kind of dtype stay."""
     if value.shape != x.shape:
         raise InvalidArgumentError(f'[{name}] the result has shape {value.shape}, the tensor {x.shape}: tensors keep their shape')
     if rank(value.dtype) > rank(x.dtype):
         raise InvalidArgumentError(f'[{name}] a result of dtype {value.dtype} cannot be written into a tensor of dtype {x.dtype}')
-    return _copy(x, value)
+    operands = [each for each in operands if isinstance(each, Tensor) and each.requires_grad]
+    return named_as(value, lambda: _copy(x, value), [x, *operands] if x.requires_grad else operands)
 
 
 def written_back(name):
@@ -36,8 +38,8 @@ def written_back(name):
             return op(self, *args)
         function = function or getattr(Tensor, plain)
         source = source_of(self, *args, *kwargs.values())
-        args = [source if x is self else x for x in args]
-        return written(self, function(source, *args, **kwargs), name)
+        value = function(source, *(source if x is self else x for x in args), **kwargs)
+        return written(self, value, name, *args, *kwargs.values())
     method.__name__ = method.__qualname__ = name
     method.__module__ = 'tenon.torch'  # where it is a function too
     method.__doc__ = f'{plain}(), written into the tensor.'
@@ -59,7 +61,7 @@ def _with_alpha(name):
     def method(self: Any, other, *, alpha=1):
         if _plain(self, other) and (alpha is not True and alpha == 1 or rank(self.dtype) == 2):
             return op(self, other if alpha == 1 else other * alpha)
-        return written(self, function(source_of(self), other, alpha=alpha), name + '_')
+        return written(self, function(source_of(self), other, alpha=alpha), name + '_', other)
     method.__name__ = method.__qualname__ = name + '_'
     method.__module__ = 'tenon.torch'
     method.__doc__ = f'{name}(), written into the tensor.'
@@ -110,7 +112,7 @@ class InPlace:
 
     def masked_fill_(self: Any, mask, value):
         """Writes one value where mask is true."""
-        return written(self, tenon.torch.masked_fill(source_of(self), mask, value), 'masked_fill_')
+        return written(self, tenon.torch.masked_fill(source_of(self), mask, value), 'masked_fill_', value)
 
     # Random numbers: formulas of uniform ones that invert the distribution.
 

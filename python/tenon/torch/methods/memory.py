@@ -1,6 +1,7 @@
 """Methods that give a tensor other memory or another shape: the object becomes the result of the function without the underscore."""
 import functools
 import math
+import warnings
 from typing import Any
 
 import tenon
@@ -69,6 +70,17 @@ def _resized(name, x, shape):
     if count > x.numel():
         flat = ops['concat']([flat, ops['full']((count - x.numel(),), 0, x.dtype, x.device)], 0)
     return assigned(x, reshape(ops['slice'](flat, 0, 0, count), shape), name)
+
+
+def resize_output(out, shape):
+    """Gives the tensor of `out=` the shape of a result; with a warning if it has elements, as those are lost."""
+    if any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides)):
+        raise InvalidArgumentError(f'[out] of shape {tuple(out.shape)} shows elements of its memory more than once: it is not resized')
+    if out.numel():
+        warnings.warn(f'[out] was resized from shape {tuple(out.shape)} to the result\'s, {tuple(shape)}: give a tensor of that shape, or let it go '
+                      'first with out.resize_(0)', stacklevel=4)
+    with tenon.no_grad():
+        _resized('out', out, shape)
 
 
 class Memory:

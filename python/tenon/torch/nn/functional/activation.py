@@ -69,7 +69,7 @@ def celu(input, alpha=1.0, inplace=False):
 
 def selu(input, inplace=False):
     """scale · elu(x) with the constants of self-normalising networks."""
-    return named(_written(input, ops['selu'](_floating('selu', input, inplace)), inplace), 'EluBackward0')
+    return named(_written(input, ops['selu'](_floating('selu', input, inplace)), inplace), 'EluBackward0', *(() if inplace else (input,)))
 
 
 @short
@@ -84,7 +84,7 @@ def silu(input, inplace=False):
 
 def mish(input, inplace=False):
     """x · tanh(softplus(x))."""
-    return named(_written(input, ops['mish'](_floating('mish', input, inplace)), inplace), 'MishBackward0')
+    return named(_written(input, ops['mish'](_floating('mish', input, inplace)), inplace), 'MishBackward0', *(() if inplace else (input,)))
 
 
 @short
@@ -175,7 +175,7 @@ def hardswish(input, inplace=False):
 
 def logsigmoid(input):
     """log(sigmoid(x))."""
-    return named(ops['log_sigmoid'](_floating('logsigmoid', input)), 'LogSigmoidBackward0')
+    return named(ops['log_sigmoid'](_floating('logsigmoid', input)), 'LogSigmoidBackward0', input)
 
 
 def glu(input, dim=-1):
@@ -187,7 +187,7 @@ def glu(input, dim=-1):
     size = x.shape[dim]
     if size % 2:
         raise InvalidArgumentError(f'[glu] dim {dim} has {size} entries, must be even')
-    return named(_sigmoid_gate(_slice(x, dim, 0, size // 2), _slice(x, dim, size // 2, size)), 'GluBackward0')
+    return named(_sigmoid_gate(_slice(x, dim, 0, size // 2), _slice(x, dim, size // 2, size)), 'GluBackward0', input)
 
 
 def _implicit(x):

@@ -185,7 +185,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
         return sparse_bag(input, weight, offsets, mode, per_sample_weights, padding_idx, scale_grad_by_freq)
     if scale_grad_by_freq and weight.requires_grad:
         weight = _by_frequency(weight, input)
-    return named(ops['embedding_bag'](weight, input, offsets, mode, per_sample_weights, padding_idx), 'EmbeddingBagBackward0')
+    return named(ops['embedding_bag'](weight, input, offsets, mode, per_sample_weights, padding_idx), 'EmbeddingBagBackward0', weight, per_sample_weights)
 
 
 def _classes_of(labels, num_classes):

@@ -112,7 +112,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         logs = ops['clamp'](ops['log'](input), -100), ops['clamp'](ops['log1p'](-input), -100)
         found = -(target * logs[0] + (1 - target) * logs[1])
     found = _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
-    return named(found, 'BinaryCrossEntropyBackward0')
+    return named(found, 'BinaryCrossEntropyBackward0', input, target)
 
 
 @in_float32
@@ -125,7 +125,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     else:
         found = (1 - target) * input - (1 + (pos_weight - 1) * target) * low
     found = _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
-    return named(found, 'BinaryCrossEntropyWithLogitsBackward0')
+    return named(found, 'BinaryCrossEntropyWithLogitsBackward0', input, target)
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'):
@@ -245,7 +245,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
     """log(1 + exp(-target · x))."""
     reduction = _reduction(reduction, size_average, reduce)
     input, target = promoted(input, target)
-    return named(_reduced(-ops['log_sigmoid'](target * input), reduction), 'SoftMarginLossBackward0')
+    return named(_reduced(-ops['log_sigmoid'](target * input), reduction), 'SoftMarginLossBackward0', input)
 
 
 @in_float32
@@ -325,7 +325,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     own = ops['arange'](0, x.shape[1], 1, label.dtype, x.device) == at
     found = ops['sum'](_where(own, 0, gap), 1) / x.shape[1]
     found = _reduced(ops['squeeze'](found, 0) if single else found, _reduction(reduction, size_average, reduce))
-    return named(found, 'MultiMarginLossBackward0')
+    return named(found, 'MultiMarginLossBackward0', input)
 
 
 @in_float32

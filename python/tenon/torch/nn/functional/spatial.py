@@ -112,7 +112,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
                           3, j * dilation[1], j * dilation[1] + stride[1] * (counts[1] - 1) + 1, stride[1])
              for i in range(kernel[0]) for j in range(kernel[1])]
     found = ops['reshape'](ops['stack'](parts, 2), (x.shape[0], x.shape[1] * len(parts), counts[0] * counts[1]))
-    return named(ops['squeeze'](found, 0) if single else found, 'Im2ColBackward0')
+    return named(ops['squeeze'](found, 0) if single else found, 'Im2ColBackward0', input)
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
@@ -134,7 +134,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     zeros = full((n * c, wide[0] * wide[1]), 0, x)
     found = ops['reshape'](ops['scatter_add'](zeros, 1, at, ops['reshape'](x, (n * c, at.shape[1]))), (n, c, *wide))
     found = ops['slice'](ops['slice'](found, 2, padding[0], padding[0] + size[0]), 3, padding[1], padding[1] + size[1])
-    return named(ops['squeeze'](found, 0) if single else found, 'Col2ImBackward0')
+    return named(ops['squeeze'](found, 0) if single else found, 'Col2ImBackward0', input)
 
 
 def pixel_shuffle(input, upscale_factor):
@@ -146,7 +146,7 @@ def pixel_shuffle(input, upscale_factor):
     x = ops['reshape'](input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
     x = ops['permute'](x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return named(apart(ops['reshape'](x, (*lead, c // (r * r), h * r, w * r)), input), 'PixelShuffleBackward0')
+    return named(apart(ops['reshape'](x, (*lead, c // (r * r), h * r, w * r)), input), 'PixelShuffleBackward0', input)
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -158,7 +158,7 @@ def pixel_unshuffle(input, downscale_factor):
     x = ops['reshape'](input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = ops['permute'](x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return named(apart(ops['reshape'](x, (*lead, c * r * r, h // r, w // r)), input), 'PixelUnshuffleBackward0')
+    return named(apart(ops['reshape'](x, (*lead, c * r * r, h // r, w // r)), input), 'PixelUnshuffleBackward0', input)
 
 
 def channel_shuffle(input, groups):
