@@ -40,7 +40,7 @@ INSTEAD = {
     'utils.cpp_extension': 'write a plugin: docs/sdk/',
     **dict.fromkeys(('ao.ns', 'ao.pruning', 'ao.sparsity', 'nn.quantized'), 'see torch.ao.quantization.quantize_dynamic'),
     'utils.data.datapipes': 'write an IterableDataset, or a generator',
-    **dict.fromkeys(('distributed.fsdp', 'distributed.elastic', 'distributed.optim', 'distributed.algorithms',
+    **dict.fromkeys(('distributed.fsdp', 'distributed.elastic', 'distributed.algorithms',
                      'distributed.checkpoint', 'distributed.pipelining'), 'one process trains here'),
     'utils.mobile_optimizer': 'write a model with torch.onnx.export',
 }

@@ -205,6 +205,39 @@ def test_kernels_of_attention_are_the_backends_choice():
         assert ours.nn.functional.scaled_dot_product_attention(x, x, x).shape == (1, 2, 3, 4)
 
 
+def test_divided_optimizers_of_one_process(torch, tmp_path):
+    def run(t):
+        from_optim = importlib.import_module(f'{t.__name__}.distributed.optim')
+        dist, w, seen = t.distributed, t.nn.Parameter(t.tensor([1.0, 2.0])), []
+        dist.init_process_group('gloo', init_method=f'file://{tmp_path}/{t.__name__}', world_size=1, rank=0)
+        try:
+            made = from_optim.ZeroRedundancyOptimizer([w], optimizer_class=t.optim.Adam, lr=0.1)
+            schedule = t.optim.lr_scheduler.StepLR(made, 1, 0.5)
+            for _ in range(3):
+                made.zero_grad()
+                (w * w).sum().backward()
+                made.step()
+                schedule.step()
+            try:
+                made.state_dict()
+            except RuntimeError:
+                seen.append('not collected')
+            made.consolidate_state_dict()
+            state = made.state_dict()
+            again = from_optim.ZeroRedundancyOptimizer([w], t.optim.Adam, lr=1.0)
+            again.load_state_dict(state)
+            again.add_param_group({'params': [t.nn.Parameter(t.ones(1))], 'lr': 3.0})
+            (w * w).sum().backward()
+            again.step()
+            seen += [w, isinstance(made, t.optim.Optimizer), type(made.optim).__name__, [group['lr'] for group in again.param_groups], sorted(state['state'][0])]
+            return seen, dist.optim is from_optim
+        finally:
+            dist.destroy_process_group()
+    same(torch, run)
+    with pytest.raises(ValueError, match='init_process_group'):
+        ours.distributed.optim.ZeroRedundancyOptimizer([ours.ones(1)], ours.optim.Adam)
+
+
 def test_a_group_of_one_process(torch, monkeypatch, tmp_path):
     """Collectives and DistributedDataParallel where WORLD_SIZE is 1."""
     def run(t):

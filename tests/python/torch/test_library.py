@@ -12,7 +12,7 @@ import tenon
 import tenon.torch as ours
 
 sys.path.insert(0, str(Path(__file__).parent))
-from beside import plain, simple
+from beside import plain, same, simple
 
 maybe = typing.Optional.__getitem__
 NAMES = map('case{}'.format, itertools.count())
@@ -204,6 +204,38 @@ def missing(t):
 
 def unknown_op(t):
     t.ops.nowhere.f(1)
+
+
+def written_argument(t):
+    name, other, x, out = next(NAMES), next(NAMES), t.ones(2), t.zeros(2)
+    t.library.define(f'{name}::f', '(Tensor x, float y=2.0, *, Tensor! out) -> ()')
+
+    @t.library.impl(f'{name}::f', 'cpu')
+    def kernel(x, y=2.0, *, out):
+        out.copy_(x * y)
+    getattr(t.ops, name).f(x, out=out)
+    library = t.library.Library(other, 'DEF')
+    return out, [library.define(each) for each in ('a(Tensor(a!) x, Tensor(b)[] y) -> Tensor(a!)', 'b(Tensor(a!)[] xs) -> ()', 'c(Tensor(a -> *) x) -> Tensor(a)[]')]
+
+
+def named_alone(t):
+    @t.library.custom_op(f'{next(NAMES)}::f', mutates_args=())
+    def op(x: t.Tensor, *, scale: float = 2.0) -> t.Tensor:
+        return x * scale
+
+    def setup(ctx, inputs, keyword_only_inputs, output):
+        ctx.scale = keyword_only_inputs['scale']
+    op.register_autograd(lambda ctx, g: g * ctx.scale, setup_context=setup)
+    x = t.ones(2, requires_grad=True)
+    y = op(x) + op(x, scale=3.0)
+    y.sum().backward()
+    return y, x.grad
+
+
+@pytest.mark.pytorch
+@pytest.mark.parametrize('program', [written_argument, named_alone], ids=lambda program: program.__name__)
+def test_schemas(torch, program):
+    same(torch, program)
 
 
 def undeclared_write(t):

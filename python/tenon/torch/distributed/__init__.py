@@ -237,7 +237,14 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
     _group(group)
 
 
-__getattr__ = absent(__name__, dict.fromkeys(('send', 'recv', 'isend', 'irecv', 'P2POp', 'batch_isend_irecv', 'TCPStore', 'FileStore', 'HashStore',
+_absent = absent(__name__, dict.fromkeys(('send', 'recv', 'isend', 'irecv', 'P2POp', 'batch_isend_irecv', 'TCPStore', 'FileStore', 'HashStore',
                                               'fsdp', 'init_device_mesh', 'DeviceMesh', 'elastic',
-                                              'optim', 'algorithms', 'pipelining', 'checkpoint', 'launch', 'run'),
+                                              'algorithms', 'pipelining', 'checkpoint', 'launch', 'run'),
                                              'one process trains here'))
+
+
+def __getattr__(name):
+    if name == 'optim':  # imports torch.optim
+        from importlib import import_module
+        return import_module(f'{__name__}.optim')
+    return _absent(name)

@@ -31,7 +31,7 @@ class CustomOpDef:
         if instead is not None:
             return self._instead(instead, args)
         if self._recorded is not None:  # written in ops that have gradients
-            return self._recorded(*args)
+            return self._schema.call(self._recorded, args)
         args = self._cast(args)
         if self._schema.writes:
             return self._run(args)
@@ -48,7 +48,7 @@ class CustomOpDef:
         with contextlib.ExitStack() as off:
             for kind in self._autocast:
                 off.enter_context(autocast(kind, enabled=False))
-            return function(*args)
+            return self._schema.call(function, args)
 
     def _run(self, args):
         tensors = [x for x in Flattening(args).split(args) if isinstance(x, Tensor)]
@@ -60,7 +60,7 @@ class CustomOpDef:
             raise UnimplementedError(f'[{self._qualname}] has no kernel for {kind}: those of {sorted(map(str, self._kernels))} are registered, '
                                      'register_kernel() adds one')
         with no_grad():
-            found = kernel(*args)
+            found = self._schema.call(kernel, args)
         for result in found if isinstance(found, (list, tuple)) else [found]:
             if isinstance(result, Tensor) and any(result is x or result.shares_memory(x) for x in tensors):
                 raise RuntimeError(f'{self._qualname}: the output of this custom operator (1) must not also be an input to this custom operator and '
@@ -145,7 +145,11 @@ def _function_of(op):
         def setup_context(ctx, inputs, output):
             ctx._shape = inputs[0]
             if op._setup is not None:
-                _with_arguments(ctx, op._setup, tuple(ctx._shape.join(inputs[1:])), output)
+                free, named = op._schema.parts(ctx._shape.join(inputs[1:]))
+                if named:
+                    _with_arguments(ctx, op._setup, inputs=free, keyword_only_inputs=named, output=output)
+                else:
+                    _with_arguments(ctx, op._setup, free, output)
 
         @staticmethod
         def backward(ctx, *gradients):
@@ -153,7 +157,8 @@ def _function_of(op):
                 raise RuntimeError(f'Trying to backward through {op._qualname.replace("::", ".")}.default but no autograd formula was registered. '
                                    'Please use register_autograd to add one.')
             found = _with_arguments(ctx, op._backward, *gradients)
-            found = found if isinstance(found, (list, tuple)) else (found,)
+            found = tuple(found) if isinstance(found, (list, tuple)) else (found,)
+            found += (None,) * sum(each.keyword_only for each in op._schema.arguments)
             if len(found) != len(ctx._shape.lengths):
                 raise RuntimeError(f'[{op._qualname}] backward gives {len(found)} gradients for {len(ctx._shape.lengths)} arguments')
             return None, *ctx._shape.split(found)
@@ -162,12 +167,12 @@ def _function_of(op):
     return Generated
 
 
-def _with_arguments(ctx, function, *args):
-    """function(ctx, *args), for which ctx.needs_input_grad has the shape of the op's arguments."""
+def _with_arguments(ctx, function, *args, **named):
+    """function(ctx, *args, **named), for which ctx.needs_input_grad has the shape of the op's arguments."""
     flat = ctx.needs_input_grad
     ctx.needs_input_grad = tuple(ctx._shape.join(flat[1:]))
     try:
-        return function(ctx, *args)
+        return function(ctx, *args, **named)
     finally:
         ctx.needs_input_grad = flat
 

@@ -102,7 +102,7 @@ class Schema:
             if part == '*':
                 keyword_only = True
                 continue
-            each = re.fullmatch(r'(\w+)(\(\w+!?\))?([\[\]\d?]*)\s+(\w+)\s*(?:=\s*(.+))?', part, re.DOTALL)
+            each = re.fullmatch(r'(\w+)(!|\(\w+(?:\|\w+)*!?(?:\s*->\s*[\w*|]+)?\))?([\[\]\d?]*)\s+(\w+)\s*(?:=\s*(.+))?', part, re.DOTALL)
             if not each:
                 raise RuntimeError(f'[library] {part!r} in the schema of {name} is not an argument: write TYPE NAME or TYPE NAME=DEFAULT')
             default = _REQUIRED if each[5] is None else _value(each[5])
@@ -139,6 +139,16 @@ class Schema:
                                    f"'{type(value).__name__}'.\nPosition: {at}\nValue: {value!r}\nDeclaration: {self}")
             found.append(list(value) if isinstance(value, tuple) and '[' in each.type else value)
         return found
+
+    def call(self, function, args):
+        """function with bound arguments, of which those after * go by name."""
+        free, named = self.parts(args)
+        return function(*free, **named)
+
+    def parts(self, args):
+        """Bound arguments in their order, and those after * by name."""
+        named = {each.name: value for each, value in zip(self.arguments, args) if each.keyword_only}
+        return tuple(args[:len(args) - len(named)]), named
 
 
 def _value(text):
