@@ -3,9 +3,8 @@
 namespace tenon::cpu {
 
 // Declared here alone: a new family compiles no other again.
-#define FAMILY(name) void add_##name##_kernels(KernelList& list);
-#include "families.def"
-#undef FAMILY
+#define CPU(name) void add_##name##_kernels(KernelList& list);
+#include "../families.def"
 
 void KernelList::add(const KernelSpec& spec) {
   tn_kernel kernel{};
@@ -26,9 +25,8 @@ void KernelList::add(const KernelSpec& spec) {
 
 KernelList all_kernels() {
   KernelList list;
-#define FAMILY(name) add_##name##_kernels(list);
-#include "families.def"
-#undef FAMILY
+#define CPU(name) add_##name##_kernels(list);
+#include "../families.def"
   return list;
 }
 

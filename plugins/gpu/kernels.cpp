@@ -7,9 +7,8 @@
 namespace tenon::gpu {
 
 // Declared here alone: a new family compiles no other again.
-#define FAMILY(name) void add_##name##_kernels(KernelList& list);
-#include "families.def"
-#undef FAMILY
+#define GPU(name) void add_##name##_kernels(KernelList& list);
+#include "../families.def"
 
 namespace {
 
@@ -61,9 +60,8 @@ const std::vector<tn_kernel>& all_kernels() {
       for (const KernelSpec& spec : list.specs())
         named.push_back({spec, std::string(spec.schema.substr(0, spec.schema.find('('))), name});
     };
-#define FAMILY(name) add(add_##name##_kernels, #name);
-#include "families.def"
-#undef FAMILY
+#define GPU(name) add(add_##name##_kernels, #name);
+#include "../families.def"
     return named;
   }();
   static const std::vector<tn_kernel> kernels = [] {

@@ -1,16 +1,32 @@
 #!/usr/bin/env python3
 """Compiles a shader for each way to compute, with addressed and with bound buffers, into a header of constants.
 
-    compile_shader.py --glslc glslc --compute F32,I32 --depfile unary.d shaders/unary.comp unary.hpp
-    compile_shader.py --glslc glslc --compute F32 --define TN_EMULATED --depfile c.d shaders/cooperative.comp cooperative_emulated.hpp
+    compile_shader.py --glslc glslc --depfile unary.d shaders/unary.comp unary.hpp
+    compile_shader.py --glslc glslc --define TN_EMULATED --depfile c.d shaders/cooperative.comp cooperative_emulated.hpp
+
+A line of the shader says how: "// Computes in F32, I32." With "; one op of many by a constant" it is left to the driver, which knows the
+constant before it inlines: pipelines are made in less time.
 """
 import argparse
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 COMPUTE = ["F32", "F64", "I32", "I64"]  # the order of Compute in shader.hpp
+
+
+COMPUTES = re.compile(r"^// Computes in (\w+(?:, \w+)*)(; one op of many by a constant)?\.$", re.M)
+
+
+def how(source):
+    """The types in which a shader computes, and glslc's optimization."""
+    found = COMPUTES.search(source.read_text())
+    types = found[1].split(", ") if found else []
+    if not types or set(types) - set(COMPUTE):
+        sys.exit(f"{source}: needs a line '// Computes in F32.' with some of {', '.join(COMPUTE)}")
+    return types, "-O0" if found[2] else "-O"
 
 
 def compile_one(glslc, level, source, defines):
@@ -58,15 +74,13 @@ def words_of(code):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--glslc", required=True)
-    parser.add_argument("--compute", required=True, help="of " + ",".join(COMPUTE))
-    parser.add_argument("--level", default="O", help="of glslc's optimization: O, O0 (inlines nothing: much smaller)")
     parser.add_argument("--define", action="append", default=[], help="a further macro")
     parser.add_argument("--allow", action="append", default=[], help="arithmetic that only devices with this shader are asked for: Float16")
     parser.add_argument("--depfile", type=pathlib.Path, required=True, help="tells ninja what the source includes")
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("header", type=pathlib.Path)
     args = parser.parse_args()
-    wanted = args.compute.split(",")
+    wanted, level = how(args.source)
     name = args.header.stem
     arrays, entries, needs = [], [], set()
     for compute in COMPUTE:
@@ -76,7 +90,7 @@ def main():
                 row.append("{}")
                 continue
             defines = ["TN_" + compute] + (["TN_BOUND"] if bound else []) + args.define
-            code, files = compile_one(args.glslc, "-" + args.level, args.source, defines)
+            code, files = compile_one(args.glslc, level, args.source, defines)
             needs.update(files)
             check_capabilities(code, args.source, args.allow)
             array = f"k_{name}_{compute.lower()}{'_bound' if bound else ''}"

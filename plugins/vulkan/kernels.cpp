@@ -5,9 +5,8 @@
 namespace tenon::vulkan {
 
 // Declared here alone: a new family compiles no other again.
-#define FAMILY(name) void add_##name##_kernels(KernelList& list);
-#include "families.def"
-#undef FAMILY
+#define VULKAN(name) void add_##name##_kernels(KernelList& list);
+#include "../families.def"
 
 namespace {
 
@@ -64,9 +63,8 @@ uint64_t scratch(void* self, const tn_call* call, void*) {
 const std::vector<tn_kernel>& all_kernels() {
   static const KernelList list = [] {
     KernelList all;
-#define FAMILY(name) add_##name##_kernels(all);
-#include "families.def"
-#undef FAMILY
+#define VULKAN(name) add_##name##_kernels(all);
+#include "../families.def"
     return all;
   }();
   static const std::vector<tn_kernel> kernels = [] {

@@ -3,9 +3,9 @@
 namespace tenon::conformance {
 
 // Declared here alone: a new family compiles no other again.
-#define FAMILY(name) void add_##name##_samples(Table& table);
+#define SAMPLES(name) void add_##name##_samples(Table& table);
 #include "samples/families.def"
-#undef FAMILY
+#undef SAMPLES
 
 std::vector<const Sample*> Table::of(std::string_view op) const {
   std::vector<const Sample*> found;
@@ -17,9 +17,9 @@ std::vector<const Sample*> Table::of(std::string_view op) const {
 const Table& table() {
   static const Table all = [] {
     Table table;
-#define FAMILY(name) add_##name##_samples(table);
+#define SAMPLES(name) add_##name##_samples(table);
 #include "samples/families.def"
-#undef FAMILY
+#undef SAMPLES
     return table;
   }();
   return all;

@@ -1,5 +1,6 @@
 #version 460
 // Activations, by CODE: the line of activation.def. Their attributes are words after those of the layout.
+// Computes in F32, F64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // Attention, forward: a workgroup keeps some queries, walks the keys once, and rescales its sums whenever a larger score appears (online
 // softmax, Milakov and Gimelshein 2018; Dao 2023). Slots: y, lse, q, k, v, mask.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "attention.glsl"

@@ -3,6 +3,7 @@
 // atomics. Weights are recomputed from lse: p = e^(s − lse), ds = p∘(g·vᵀ − along), gv = pᵀ·g, gk = scale·dsᵀ·q, gq = scale·ds·k
 // (Dao et al. 2022, app. B.4). Slots: the result; the operand of scores and that of g·vᵀ whose rows are the result's; the two across; mask;
 // lse and along of each query, from attention_rows.comp.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "attention.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // What attention's gradients need of each query: lse, 0 if it has no key, and along = Σ g∘y − d lse. Slots: both, one behind the other; g, y,
 // lse, d lse. Words: queries in all, heads, queries of a head, width, whether there is d lse. table: g, y, lse and d lse as in heads.glsl.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "heads.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // Arithmetic, bits and comparisons of two operands, by CODE: the line of binary.def. Integers wrap, division by zero gives 0, and shifts
 // by the width or more shift everything out.
+// Computes in F32, F64, I32, I64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 3

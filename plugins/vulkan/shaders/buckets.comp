@@ -2,6 +2,7 @@
 // Sorts source rows by destination, in an order that does not depend on invocations. CODE 0: ends[place] = where a place's bucket begins;
 // 1: puts rows into their buckets in any order, which moves ends to the ends; 2: sorts each bucket by row.
 // Slot: scratch: counts (places), ends (places), the room taken so far (1), keys, buckets, sorted (rows each). Words: places, rows.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint CODE = 0;

@@ -1,5 +1,6 @@
 #version 460
 // Conversions between dtypes. The F32 module has neither f64 nor integers beyond i32, the I64 module no f64.
+// Computes in F32, F64, I64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #ifdef TN_F64
 #define TN_WIDE

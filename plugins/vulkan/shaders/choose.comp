@@ -1,5 +1,6 @@
 #version 460
 // One of two values by a condition, as bits: CODE is their size in bytes.
+// Computes in I32; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 4

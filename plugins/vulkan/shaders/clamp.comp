@@ -1,5 +1,6 @@
 #version 460
 // Clamps between two bounds, which are words after the layout's. NaN stays; if min is above max, max wins; a NaN bound is the result.
+// Computes in F32, F64, I32, I64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 2

@@ -1,5 +1,6 @@
 #version 460
 // Convolution by tiles: operands are gathered on their way to shared memory. Words: m, n, k, then as conv.glsl.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "conv.glsl"

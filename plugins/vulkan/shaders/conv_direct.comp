@@ -1,6 +1,7 @@
 #version 460
 // Convolution with few channels or filters in a group: an invocation for each result, a workgroup for each weight. Words: results, unused,
 // positions (batch × plane), then as in conv.glsl.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "conv.glsl"

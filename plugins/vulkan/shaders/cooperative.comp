@@ -2,6 +2,7 @@
 // Products of f16 on a device's matrix units (VK_NV_cooperative_matrix). A workgroup of eight subgroups computes 128 × 128 sums in f32;
 // operands are in shared memory, padded with zeros beyond their edges. Slots and words as in matmul.comp. With TN_EMULATED the lanes
 // multiply the matrices themselves, so that everything but the units can be tested anywhere.
+// Computes in F32.
 #extension GL_GOOGLE_include_directive : require
 #ifndef TN_EMULATED
 #extension GL_NV_cooperative_matrix : require

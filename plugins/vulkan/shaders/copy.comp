@@ -1,5 +1,6 @@
 #version 460
 // Elements from one layout to another, as bits: CODE is their size in bytes.
+// Computes in I32; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 2

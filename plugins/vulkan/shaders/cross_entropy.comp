@@ -1,6 +1,7 @@
 #version 460
 // For each row of logits and its class: log Σ exp(x); in slot 6 weight·(log Σ exp(x) − x) of the class, and its weight after the first.
 // A target that is no class is reported in slot 7; its loss is NaN.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

@@ -1,5 +1,6 @@
 #version 460
 // The gradient for rows of logits: g·weight·(exp(x − log Σ exp(x)) − 1 at the class), 0 in rows that do not count.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

@@ -2,6 +2,7 @@
 // The last step of a scatter: out[o, place, c] = x there, or 0, plus the source rows in its bucket in order (MODE 0), or its last source
 // row if any (MODE 1). Slots: out, x, source, scratch as keys.comp and buckets.comp leave it. Words: elements of out, places, elements in a
 // row, rows, whether there is x, dimensions and bias of a strided source. Table: its shape and strides.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint DTYPE = 11;

@@ -1,5 +1,6 @@
 #version 460
 // By CODE, the order of Exps in fold.hpp: log Σ exp(x), or the maximum and Σ exp(x - maximum).
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

@@ -1,5 +1,6 @@
 #version 460
 // Bytes of a pattern of 8: words are bytes, pattern low, pattern high; or whole words where the fourth says so.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 

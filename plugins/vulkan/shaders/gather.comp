@@ -1,6 +1,7 @@
 #version 460
 // gather: out[i, j] = x[i, index[i, j]]. Slots: out, x, index, note. Words: elements, size and step of x's indexed dimension.
 // Table: layout of the index's shape for x (step 0 along the dimension) and index.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

@@ -1,5 +1,6 @@
 #version 460
 // index: blocks of x by the places that index_at.comp found. Slots: out, x, at. Words: elements, elements of a block, blocks.glsl.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

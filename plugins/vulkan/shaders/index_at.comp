@@ -2,6 +2,7 @@
 // Advanced indexing: at[b] = sum over index tensors of step · index[b], one tensor after the other. Slots: at, index, note.
 // Words: positions b, size and step of the indexed dimension, whether this is the first tensor. Table: shape of the positions, strides of
 // the index.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // Resampling: along each dimension an output is a weighted sum of up to four inputs, at positions that are fractions of integers.
 // CODE: 0 forward, 1 the gradient, a sum for each input. Slots: out, x (1: gx, g). Word: results. Table: sizes of x, of out.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

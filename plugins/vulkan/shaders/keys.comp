@@ -2,6 +2,7 @@
 // The destination of each source row of a scatter: keys[j], NOWHERE for none; and how many rows each place gets (MODE 0), or the last of
 // them, counted from 1 (MODE 1). CODE: 0 a layout, 1 a layout with an index along a dimension, 2 a list of indices, 3 blocks of advanced
 // indexing. Slots: scratch, index or `at`, note. Words: rows, where keys begin in the scratch, then by CODE.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // index_put of one value by a mask: out = value, or x plus it (ADD), where the mask is set. Slots: out, x, value, mask.
 // Words: elements, elements of the mask, elements of x for each of them.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint DTYPE = 11;

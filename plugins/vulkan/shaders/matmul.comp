@@ -1,5 +1,6 @@
 #version 460
 // Matrix products of any strides, by tiles: c[i, j] = sum over p of a[i, p]·b[p, j]. Slots: c or partial sums, a, b, bias.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "product.glsl"

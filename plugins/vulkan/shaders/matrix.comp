@@ -1,6 +1,7 @@
 #version 460
 // eye, tril and triu by bits. Constants: which (0, 1, 2), bytes of an element. Words: elements, rows, columns, diagonal k, the bits
 // of one.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint CODE = 0;

@@ -1,5 +1,6 @@
 #version 460
 // By CODE, the order of Spread in fold.hpp: Σ(x - mean)² / p, or the mean and 1 / √(variance + p).
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // Norms over lists of tensors, and their scaling. CODE 0: sums of one tensor, one a workgroup, into partial sums; 1: all partial
 // sums into the norm; 2: x times a factor. KIND: 2, 1, 0 for p = 2, 1, infinity, 3 for any other p.
+// Computes in F32, F64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

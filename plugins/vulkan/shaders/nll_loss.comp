@@ -1,6 +1,7 @@
 #version 460
 // The negative log-likelihood over (N, C, S) and the weight of its targets, by CODE: the order of Reduction in ops/loss_nll.cpp.
 // A target that is no class is reported in slot 7; its loss is NaN.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

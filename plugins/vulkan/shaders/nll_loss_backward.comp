@@ -1,5 +1,6 @@
 #version 460
 // The gradient of nll_loss for each element: -weight·g at the target's class, divided by the total weight for the mean.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // Norms by CODE, the order of Norm in ops/norm.cpp: how many are not 0, Σ|x|, √Σx², the greatest and least |x|, (Σ|x|^p)^1/p,
 // and 1 / √(mean x² + eps).
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

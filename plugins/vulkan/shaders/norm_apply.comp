@@ -3,6 +3,7 @@
 // (0) y = (x - mean)·rstd·weight + bias; (1) gx = rstd·(g·weight - a - (x - mean)·rstd·b), with a and b one after the other in slot 6;
 // (2) the mean and 1 / √(variance + eps) of running statistics.
 // Slots: y or gx, x, mean, rstd, weight, bias or g, (a, b).
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

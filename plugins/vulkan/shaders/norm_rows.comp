@@ -2,6 +2,7 @@
 // layer_norm and rms_norm of rows and the gradient of their x, by CODE, the order of Op in ops/norm_layer.cpp. With ĝ = g·weight
 // and x̂ = (x - mean)·rstd: gx = rstd·(ĝ - mean(ĝ) - x̂·mean(ĝ·x̂)); rms_norm: without the means of x and ĝ.
 // Slots: y, x, mean, rstd, weight, bias; gx, x, mean, rstd, weight, g.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #ifdef TN_SUBGROUP
 #extension GL_KHR_shader_subgroup_basic : require

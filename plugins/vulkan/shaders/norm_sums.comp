@@ -2,6 +2,7 @@
 // From the sums of a channel, Σ g·x̂ and Σ g, to means over the elements that share statistics and to gradients of parameters, by CODE,
 // the order of Sums in norms.hpp: (0) a, b of groups of WIDTH channels, one after the other; (1) gweight, gbias, over all samples.
 // Slots: (a, b) or gweight, gbias; Σ g·x̂; Σ g; weight.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "limits.glsl"

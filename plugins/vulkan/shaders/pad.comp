@@ -2,6 +2,7 @@
 // pad, and its gradient as a sum for each input. CODE: 0 forward, 1 gradient; MODE: 0 constant, 1 reflect, 2 replicate, 3 circular.
 // Slots: out, x (1: gx, g). Words: results, dimensions, the constant (low, high). Table: sizes of the small side, of the large one,
 // places before.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint CODE = 0;

@@ -1,6 +1,7 @@
 #version 460
 // Sums over two tensors, by CODE, the order of Pairs in fold.hpp: Σ g·x; Σ g and Σ g·(x - mean)·rstd; Σ g·x·rstd.
 // Statistics are per result or per reduced element.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "limits.glsl"

@@ -2,6 +2,7 @@
 // Pooling. CODE: 0 maximum, 1 average, 2 average with a workgroup for each output, 3 the gradient of an average, a sum for each input.
 // Slots: out (3: gx), x (3: g), indices of maxima. Words: results, whether padding counts for averages. Table: in, out, kernel, stride,
 // padding, dilation, three each.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #ifdef TN_FLOATING

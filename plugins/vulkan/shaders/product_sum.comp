@@ -1,5 +1,6 @@
 #version 460
 // Partial sums of a product that was split, added in order. Slots: c, partial sums, unused, bias.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint PART = 11;  // dtype of the partial sums

@@ -1,6 +1,7 @@
 #version 460
 // Random numbers by philox.glsl, a block an invocation. CODE: the order of Op in ops/random.cpp. Words: elements, seed, offset; for
 // uniform, normal, dropout_mask two reals; for randint low and the range; dropout_mask's threshold.
+// Computes in F32, F64, I64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint CODE = 0;

@@ -1,6 +1,7 @@
 #version 460
 // arange and linspace: start + i step, computed independently. CODE 0: integers, 1: floats, 2: floats from both ends towards the middle.
 // Words: elements, then start, step, end as integers or doubles of two words.
+// Computes in F64, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 2

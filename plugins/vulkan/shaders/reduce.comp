@@ -1,5 +1,6 @@
 #version 460
 // Sums, products and extrema, by CODE: the order of Op in ops/reduce.cpp.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "limits.glsl"

@@ -1,5 +1,6 @@
 #version 460
 // roll. Slots: out, x. Word: elements. Table: sizes, shifts below them.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "bits.glsl"

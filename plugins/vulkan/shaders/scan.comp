@@ -1,6 +1,7 @@
 #version 460
 // Running sums and products of rows, by CODE, the order of Op in ops/scan.cpp. A long row is cut into chunks: the first pass stores each
 // chunk's total in slot 2; in the second each chunk starts from the totals before it.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "limits.glsl"

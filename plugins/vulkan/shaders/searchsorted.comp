@@ -1,5 +1,6 @@
 #version 460
 // How many elements of a sorted row come before each value. Slots: indices, rows, values.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "order_keys.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // index_select, embedding: out[o, j, c] = x[o, index[j], c]. Slots: out, x, index, note.
 // Words: units of out, indices, size of the indexed dimension, units of a row, whether negative indices count from the end.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // softmax and log_softmax of rows, and their backwards, by CODE: the order of Op in ops/softmax.cpp.
 // If one workgroup for a row is too few, the reductions along rows were computed before (GIVEN) and are in slots 3 and 4.
+// Computes in F32, F64.
 #extension GL_GOOGLE_include_directive : require
 #ifdef TN_SUBGROUP
 #extension GL_KHR_shader_subgroup_basic : require

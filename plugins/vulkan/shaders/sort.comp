@@ -3,6 +3,7 @@
 // a row is one stretch, otherwise entries of key and position. Stage 1 merges pairs of sorted runs; each entry finds its position in the
 // other run. Stage 2 turns entries into results. topk keeps no more of each run than it needs.
 // Slots: values, indices, x, entries to, entries from.
+// Computes in I32.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "order_keys.glsl"

@@ -1,6 +1,7 @@
 #version 460
 // An optimizer's step for one parameter, by CODE: the order of Step in ops/step.cpp. Slots: parameter, gradient, states. Words: elements,
 // then the numbers of a step.
+// Computes in F32, F64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

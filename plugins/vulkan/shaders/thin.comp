@@ -1,6 +1,7 @@
 #version 460
 // Matrix products of up to 4 rows: every element of b is read once. A workgroup computes COLUMNS columns, or four times as many; its slices
 // divide the products.
+// Computes in F32, F64, I32, I64.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 3

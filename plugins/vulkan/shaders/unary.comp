@@ -1,5 +1,6 @@
 #version 460
 // Arithmetic and tests of one operand, by CODE: the line of unary.def.
+// Computes in F32, F64, I32, I64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 2

@@ -1,5 +1,6 @@
 #version 460
 // Elementary functions, by CODE: the line of unary_math.def.
+// Computes in F32, F64; one op of many by a constant.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

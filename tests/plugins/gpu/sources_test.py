@@ -25,9 +25,9 @@ def main():
     faults = [f"{path.relative_to(ROOT)} has kernels and is not built by the simulator" for path in kernels
               if path.resolve() not in simulated]
     listed = (GPU / "meson.build").read_text()
-    families = (GPU / "families.def").read_text()
-    faults += [f"{path.relative_to(ROOT)} is in neither meson.build nor families.def of plugins/gpu" for path in kernels
-               if f"'{path.relative_to(GPU)}'" not in listed and f"FAMILY({path.stem})" not in families]
+    families = (GPU.parent / "families.def").read_text()
+    faults += [f"{path.relative_to(ROOT)} is neither in plugins/gpu/meson.build nor in plugins/families.def" for path in kernels
+               if f"'{path.relative_to(GPU)}'" not in listed and f"GPU({path.stem})" not in families]
     for path in sorted(GPU.glob("**/*.[ch]pp")):
         if path.name in PORTABLE or path.parent.name == "sim":
             continue

@@ -168,12 +168,12 @@ class Doors(Case):
             self.assertEqual(self.breaches(doors.check_kernels, path, f"add(TN_SCHEMA_{op});\n", ops), [])
 
     def test_files_of_kernels_and_samples_have_the_names_of_families(self):
-        tables = {"ops/where.cpp": "", "plugins/gpu/families.def": "FAMILY(where)\nFAMILY(choose)\n"}
-        self.assertEqual(self.breaches(doors.check_families, "sdk/conformance/samples/families.def", "FAMILY(where_masked)\n", tables),
-                         ["plugins/gpu/families.def:2: choose does not begin with a family, a file of ops/"])
+        tables = {"ops/where.cpp": "", "plugins/families.def": "// CPU(NAME)\nCPU(where) GPU(where)\nCPU(where_masked) GPU(choose)\n"}
+        self.assertEqual(self.breaches(doors.check_families, "sdk/conformance/samples/families.def", "SAMPLES(where_masked)\n", tables),
+                         ["plugins/families.def:3: choose does not begin with a family, a file of ops/"])
 
     def test_a_new_family_compiles_no_other_one(self):
-        listing = '#include "families.def"\n'
+        listing = '#include "../families.def"\n'
         self.assertEqual(self.breaches(doors.check_who_lists_families, "plugins/gpu/kernels.hpp", listing, {"plugins/gpu/kernels.cpp": listing}),
                          ["plugins/gpu/kernels.hpp:1: a header includes the list of families: a new one would compile every other again"])
 
