@@ -50,7 +50,6 @@ _ABSENT = {
     },
     'nn.init': {"it is of Python's typing": 'Literal'},
     'foreach': {"it is of Python's typing": 'overload'},
-    'testing': {'use assert_close': 'assert_allclose'},
 }
 _WHY = {namespace: {name: why for why, names in reasons.items() for name in names.split()} for namespace, reasons in _ABSENT.items()}
 

@@ -7,7 +7,7 @@ from .._errors import InvalidArgumentError, OutOfRangeError
 from ._backward_names import named
 from ._common import Tensor, arange, cast, check, differentiated, dim_of, dims_of, full, into, rank, shape_of
 from ._shortcuts import short
-from .bits import read_as
+from .bits import read_as, shown
 from .modes import Size
 
 _reshape, _permute, _transpose, _slice, _as_strided = (
@@ -367,8 +367,32 @@ def as_strided(input, size, stride, storage_offset=None):
     """A view of the memory by strides, within the part that input shows."""
     if _core._inside_vmap():  # strides count a row's elements
         return ops['as_strided'](input, tuple(size), tuple(stride), storage_offset or 0)
+    if not _core._trace_active():
+        beyond = _beyond(input, tuple(size), tuple(stride), storage_offset)
+        if beyond is not None:
+            return beyond
     input, _, offset = in_memory(input, storage_offset, 'as_strided')
     return ops['as_strided'](input, tuple(size), tuple(stride), offset)
+
+
+def _beyond(x, size, stride, storage_offset):
+    """A view by strides of memory that x does not show: gaps between its elements, or what lies before them; otherwise None. With a gradient
+    it is a copy."""
+    first = check(x).storage_offset()
+    start = first if storage_offset is None else storage_offset
+    if len(size) != len(stride) or not x.size or 0 in size or min((start, *stride)) < 0:
+        return None
+    if start >= first and (x.is_contiguous() or _as_it_lies(x)[0].is_contiguous()):
+        return None
+    last = start + sum((n - 1) * step for n, step in zip(size, stride))
+    end = first + sum((n - 1) * step for n, step in zip(x.shape, x.strides))
+    if last > end:
+        return None
+    if not differentiated(x):
+        return shown(x, x.dtype, size, stride, (start - first) * x.itemsize)
+    from .index import as_strided_scatter
+    memory = ops['clone'](shown(x, x.dtype, (end + 1,), (1,), -first * x.itemsize))
+    return ops['as_strided'](as_strided_scatter(memory, x, x.shape, x.strides, first), size, stride, start)
 
 
 def narrow(input, dim, start, length):

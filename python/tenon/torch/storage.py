@@ -150,6 +150,11 @@ def _flat(x, dtype):
     return shown(x, dtype, (count * x.itemsize // dtype.itemsize,), (1,), -x.storage_offset() * x.itemsize)
 
 
+def elements(storage, dtype):
+    """The memory of a storage as a vector of a dtype."""
+    return _flat(storage._elements, dtype)
+
+
 def typed(x) -> Any:
     """Tensor.storage()."""
     return TypedStorage(_flat(x, x.dtype))

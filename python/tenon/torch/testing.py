@@ -1,12 +1,14 @@
 """torch.testing: compares tensors, and makes them for tests."""
+import warnings
+
 from .. import _core
 from .._core import Tensor, ops
 from .._errors import InvalidArgumentError
 from ..testing import assert_close as _assert_close
 from ._common import rank, shape_of
-from .create import device_of
+from .create import device_of, tensor
 
-__all__ = ['assert_close', 'make_tensor']
+__all__ = ['assert_allclose', 'assert_close', 'make_tensor']
 
 
 def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True, check_dtype=True,
@@ -25,6 +27,19 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
         if callable(msg):
             raise AssertionError(msg(str(error))) from None
         raise
+
+
+_TOLERANCES = {_core.float16: (1e-3, 1e-3), _core.float32: (1e-4, 1e-5), _core.float64: (1e-5, 1e-8)}
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=''):
+    """Deprecated: assert_close() of values alone, with wider tolerances."""
+    warnings.warn('[assert_allclose] is deprecated: use assert_close', FutureWarning, stacklevel=2)
+    actual = actual if isinstance(actual, Tensor) else tensor(actual)
+    expected = expected if isinstance(expected, Tensor) else tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        rtol, atol = (max(each) for each in zip(*(_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in (actual, expected))))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,

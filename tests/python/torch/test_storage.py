@@ -28,6 +28,46 @@ def test_lines(torch, text):
     same(torch, lambda t: eval(text, {'t': t, 'x': t.arange(8.0).reshape(2, 4)}))
 
 
+REACHES = '''x.view(3, 4)[:, 1:3].as_strided((2, 2), (4, 1), 5); x[::2].as_strided((3,), (2,), 1); x[4:].as_strided((2, 3), (3, 1), 0); x[6:].as_strided((2,), (1,), 3)
+x.view(3, 4).t().as_strided((3,), (4,), 1); x[4:8].as_strided((3,), (1,)); t.as_strided(x[::3], (2, 2), (1, 2), 0); x[5:].as_strided((), (), 2)
+t.empty(0).set_(x.storage()); t.empty(0).set_(x.untyped_storage(), 2, (2, 2)); t.empty(0).set_(x.untyped_storage(), 1, (3,), (2,))
+t.empty(0, dtype=t.int32).set_(x.untyped_storage())[:3]; t.tensor([]).set_(t.UntypedStorage(16)).shape; t.zeros(2).set_(x[1:].storage())[0]
+x[::2].as_strided((3,), (-1,), 4); x[::2].as_strided((3, 2), (1,), 0); x[4:].as_strided((2,), (1,), -1); t.zeros(3).as_strided((9,), (1,), 0)'''
+
+
+@pytest.mark.parametrize('text', REACHES.replace('\n', '; ').split('; '))
+def test_memory_that_a_view_does_not_show(torch, text):
+    same(torch, lambda t: eval(text, {'t': t, 'x': t.arange(12.0)}))
+
+
+def test_writes_beyond_a_view(torch):
+    def run(t):
+        x = t.arange(6.0)
+        x[3:].as_strided((2,), (1,), 0).fill_(9)
+        t.empty(0).set_(x.untyped_storage(), 5, (1,)).fill_(7)
+        return x
+    same(torch, run)
+
+
+def test_gradients_of_memory_that_a_view_does_not_show(torch):
+    def run(t):
+        x = t.arange(12.0, requires_grad=True)
+        y = [x[4:].as_strided((3, 2), (2, 1), 2), (x * 2)[::3].as_strided((2, 3), (3, 1), 1)]
+        sum((each * t.arange(1.0, 7.0).reshape(each.shape)).sum() for each in y).backward()
+        return y, x.grad
+    same(torch, run)
+
+
+def test_addbmm_gives_its_tensor_another_shape(torch):
+    def run(t):
+        x, a, b = t.ones(1, requires_grad=True), t.ones(2, 3, 4, requires_grad=True), t.ones(2, 4, 5)
+        y = x * 3
+        y.addbmm_(a, b, alpha=2)
+        (y * y).sum().backward()
+        return y, x.grad, a.grad, t.ones(1).addbmm_(a.detach(), b), t.ones(3, 5).addbmm_(a.detach(), b, beta=0)
+    same(torch, run)
+
+
 def test_writes_through_a_storage(torch):
     def run(t):
         x = t.zeros(2, 2)

@@ -53,8 +53,16 @@ class Facts:
         """The strides in elements, or that of one dimension."""
         return self.strides if dim is None else self.strides[dim_of(dim, self.ndim)]
 
-    def dim_order(self: Any):
-        """Dimensions from the slowest to the fastest in memory."""
+    def dim_order(self: Any, *, ambiguity_check=False):
+        """Dimensions from the slowest to the fastest in memory. ambiguity_check: an error if other orders are as good; a list of memory
+        formats allows those that the tensor has exactly one of.
+        """
+        if not isinstance(ambiguity_check, (bool, list)):
+            raise TypeError('[dim_order] ambiguity_check must be a bool or a list of memory formats')
+        if ambiguity_check and (1 in self.shape or any(one == other for one, other in zip(self.strides, self.strides[1:]))):
+            formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+            if sum(self.is_contiguous(memory_format=each) for each in formats) != 1:
+                raise RuntimeError('[dim_order] the tensor has no unique order of dimensions, and not exactly one of the memory formats')
         return tuple(sorted(range(self.ndim), key=lambda d: -self.strides[d]))
 
     def element_size(self: Any):

@@ -10,6 +10,7 @@ from ..._errors import InvalidArgumentError
 from .._backward_names import named_as
 from .._common import cast, check, rank, source_of
 from ..limits import iinfo
+from .memory import became
 from .told import told
 
 _copy, _uniform, _normal = _methods.copy_, _methods.uniform_, _methods.normal_
@@ -105,6 +106,15 @@ class InPlace:
             for each in at[2:]:
                 mask = mask & (at[0] == each)
         return self.masked_fill_(mask, fill_value)
+
+    def addbmm_(self: Any, batch1, batch2, *, beta=1, alpha=1):
+        """Writes addbmm() into the tensor, which gets the shape of the result."""
+        value = tenon.torch.addbmm(source_of(self, batch1, batch2), batch1, batch2, beta=beta, alpha=alpha)
+        if value.shape != self.shape and value.requires_grad:
+            return became(self, value, 'addbmm_')
+        if value.shape != self.shape:
+            self.resize_(value.shape)
+        return written(self, value, 'addbmm_', batch1, batch2)
 
     def polygamma_(self: Any, n):
         """Writes polygamma() into the tensor."""

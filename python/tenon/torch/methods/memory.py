@@ -38,6 +38,13 @@ def _without_hooks(x, name):
         raise InvalidArgumentError(f'[{name}] a tensor with hooks keeps its memory: remove them first')
 
 
+def became(x, value, name):
+    """x, which shows value from now on and has its history."""
+    _without_hooks(x, name)
+    x._become(value)
+    return x
+
+
 def _reshaping(function):
     """The method that gives the tensor the shape of a view of it, which is recorded like the view."""
     name = function.__name__ + '_'
@@ -45,10 +52,8 @@ def _reshaping(function):
     @functools.wraps(function)
     def method(self: Any, *args, **kwargs):
         if not self.is_leaf:
-            _without_hooks(self, name)
             with tenon.enable_grad():  # the history continues in either mode
-                self._become(function(self, *args, **kwargs))
-            return self
+                return became(self, function(self, *args, **kwargs), name)
         if self.requires_grad and tenon.is_grad_enabled():
             raise InvalidArgumentError(f'[{name}] a leaf that requires a gradient keeps its shape: write it in torch.no_grad()')
         return assigned(self, function(self.detach(), *args, **kwargs), name)
@@ -108,6 +113,9 @@ class Memory:
         """Makes this tensor use the memory of source, or a part of it given by size and stride."""
         if source is None:
             source = ops['full']((0,), 0, self.dtype, self.device)
+        if hasattr(source, 'untyped'):
+            from ..storage import elements
+            source = elements(source, self.dtype)
         if check(source, 'set_').dtype is not self.dtype:
             raise InvalidArgumentError(f'[set_] source has dtype {source.dtype}, the tensor {self.dtype}')
         if size is not None:

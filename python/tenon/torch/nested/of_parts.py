@@ -70,6 +70,18 @@ class NestedTensor:
         found = [x.grad for x in self._parts]
         return None if all(x is None for x in found) else NestedTensor([ops['full_like'](x.detach(), 0) if g is None else g for x, g in zip(self._parts, found)], self.layout)
 
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Accumulates gradients into the leaves behind the parts; `gradient` is nested, too."""
+        from ..autograd.gradients import backward
+        if gradient is None:
+            raise RuntimeError('[backward] a nested tensor needs a gradient, which is nested')
+        if len(gradient) != len(self):
+            raise RuntimeError(f'[backward] a gradient of {len(gradient)} parts for {len(self)}')
+        pairs = [(x, g) for x, g in zip(self._parts, gradient) if x.requires_grad]
+        if not pairs:
+            raise RuntimeError('[backward] the nested tensor does not require a gradient')
+        backward([x for x, _ in pairs], [g for _, g in pairs], retain_graph, create_graph, inputs=inputs)
+
     def size(self, dim=None):
         if dim is None:
             return self.shape

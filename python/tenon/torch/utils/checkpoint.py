@@ -2,6 +2,7 @@
 import contextlib
 import functools
 import threading
+import warnings
 from typing import Any
 
 from ... import _core
@@ -14,7 +15,7 @@ from ..amp.autocast_mode import autocast
 from ..func.trees import tensors_of, with_tensors
 from ..random import get_rng_state, set_rng_state
 
-__all__ = ['CheckpointError', 'checkpoint', 'checkpoint_sequential', 'get_device_states', 'noop_context_fn', 'set_device_states', 'set_checkpoint_debug_enabled',
+__all__ = ['CheckpointError', 'check_backward_validity', 'checkpoint', 'checkpoint_sequential', 'detach_variable', 'get_device_states', 'noop_context_fn', 'set_device_states', 'set_checkpoint_debug_enabled',
            'set_checkpoint_early_stop']
 
 
@@ -190,9 +191,21 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
 
 
 _PARTS = 'the function is computed again whole'
+def detach_variable(inputs):
+    """A tuple of tensors without their history, which still ask for gradients where they did; other values stay."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f'[detach_variable] wants a tuple, not {type(inputs).__name__}')
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, _core.Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs):
+    """Warns if no tensor among the inputs asks for a gradient: then a checkpoint has none."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, _core.Tensor)):
+        warnings.warn('[checkpoint] no input has requires_grad=True: gradients will be None', stacklevel=2)
+
+
 __getattr__ = absent(__name__, {
     'CheckpointFunction': 'checkpoint()', 'CheckpointPolicy': _PARTS, 'create_selective_checkpoint_contexts': _PARTS,
     'SelectiveCheckpointContext': _PARTS, 'SAC_IGNORED_OPS': _PARTS, 'GraphExecGroup': _PARTS, 'DefaultDeviceType': 'tensors know their device',
-    'detach_variable': 'detach() of a tensor', 'check_backward_validity': 'requires_grad of a tensor',
     'get_device_states': 'torch.get_rng_state(): one generator serves all devices',
     'set_device_states': 'torch.set_rng_state(): one generator serves all devices'})
