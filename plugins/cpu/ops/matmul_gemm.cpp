@@ -26,10 +26,12 @@ namespace tenon::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using tenon::cpu::workspace;
 
-constexpr int64_t kPanelBytes = 32768;  // a packed panel of b: most of an L1 cache
-constexpr int64_t kRowBlock = 480;      // rows of a that stay in L2 while the panels pass
-constexpr int64_t kFewDots = 64;        // short ones that cost less than packing
-constexpr int64_t kNarrow = 4;          // most of a panel so narrow is padding
+constexpr int64_t kCacheBytes = 32768;  // most of an L1 cache
+// A packed panel of b, which AVX-512's wide tiles may as well read from L2.
+constexpr int64_t kPanelBytes = kTileVectors * 16384;
+constexpr int64_t kRowBlock = 480;  // rows of a that stay in L2 while the panels pass
+constexpr int64_t kFewDots = 64;    // short ones that cost less than packing
+constexpr int64_t kNarrow = 4;      // most of a panel so narrow is padding
 
 // Few rows: dots cost a sum over lanes for each result, packing a pass over b.
 template <class T>
@@ -101,8 +103,8 @@ bool wants_packing(const Gemm<T>& g, int64_t rows, int64_t cols, int64_t panel) 
 template <class T>
 int64_t rows_at_once(const Gemm<T>& g, int64_t m, int64_t n) {
   const bool small =
-      g.b_col == 1 && kMasks && g.k * n * static_cast<int64_t>(sizeof(T)) <= kPanelBytes;
-  return small ? (m <= 8 ? 8 : 12) : kRowBlock;
+      g.b_col == 1 && kMasks && g.k * n * static_cast<int64_t>(sizeof(T)) <= kCacheBytes;
+  return small ? (m <= 8 ? 8 : 24) : kRowBlock;
 }
 
 // Neighbours of a far apart in memory fall into the same sets of the cache.
@@ -221,7 +223,7 @@ void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), m = block.i1 - block.i0,
                 n = block.j1 - block.j0, left = columns_left(g, m, n, lanes), end = block.j1 - left;
-  const int64_t panel = (m <= 8 || (n - left) / lanes == 3 ? 3 : 2) * lanes;
+  const int64_t panel = (m <= 8 || (n - left) / lanes == 3 ? 3 : kTileVectors) * lanes;
   alignas(64) T buffer[kPanelBytes / sizeof(T)];
   // With few rows b is read once: in slices of some lines, so that each line is read on and on.
   const bool by_lines = m <= 4 && g.b_col == 1 && g.b_row * static_cast<int64_t>(sizeof(T)) >= 1024;
@@ -229,7 +231,7 @@ void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
   const int64_t depth = by_lines ? 4 : kPanelBytes / (panel * static_cast<int64_t>(sizeof(T)));
   const int64_t slices = std::max<int64_t>(1, (g.k + depth - 1) / depth);
   const int64_t step = rows_at_once(g, m, n);
-  const bool compact = m >= 96 && n >= 128 && far_apart(g);
+  const bool compact = m >= 96 && n >= (g.a_row == 1 ? 96 : 128) && far_apart(g);
   for (int64_t i = block.i0; i < block.i1; i += step) {
     const int64_t rows = std::min(step, block.i1 - i);
     for (int64_t s = 0; s < slices; ++s) {

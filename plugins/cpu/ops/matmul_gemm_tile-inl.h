@@ -19,6 +19,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0;
 constexpr int kRegisters = HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64 ? 32 : 16;
 
+// Vectors of the tiles that read least for what they multiply: with AVX-512 eight rows of three, not twelve of two.
+constexpr int64_t kTileVectors = HWY_MAX_BYTES == 64 ? 3 : 2;
+
 // Most rows of a tile of NV vectors: sums, NV vectors of b and one of a stay in registers.
 constexpr int max_rows(int vectors) {
   const int rows = (kRegisters - vectors - 1) / vectors;

@@ -24,7 +24,7 @@ namespace tenon::cpu::HWY_NAMESPACE {
 // Rows of the batch that are worth a thread of their own: each reads the whole weight every step.
 constexpr int64_t kRowsOfThread = 8;
 // Vectors of a panel: tiles of few rows are wider.
-constexpr int64_t kVectors = 2, kMostVectors = 3;
+constexpr int64_t kVectors = kTileVectors, kMostVectors = 3;
 
 struct Span {
   int64_t begin, end;
