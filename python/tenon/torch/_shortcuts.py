@@ -39,11 +39,12 @@ _PATTERNS = {pattern: names.split() for pattern, names in {
 }.items()}
 _OPS = {'eq': 'equal', 'ne': 'not_equal', 'lt': 'less', 'le': 'less_equal', 'gt': 'greater', 'ge': 'greater_equal', 'amax': 'max', 'amin': 'min',
         'mm': 'matmul', 'cat': 'concat', 'conj_physical': 'conj'}
-_SHORT = {name: (ops[_OPS.get(name, name)], pattern) for pattern, names in _PATTERNS.items() for name in names}
+SHORT = {name: (ops[_OPS.get(name, name)], pattern) for pattern, names in _PATTERNS.items() for name in names}
 
 
 # NumPy's names of arguments, which PyTorch's functions accept too.
 _NUMPYS = {'axis': 'dim', 'keepdims': 'keepdim', 'x': 'input', 'a': 'input', 'x1': 'input', 'x2': 'other'}
+ONE = {'x': 'input', 'a': 'input', 'x1': 'input'}  # of a function of one tensor
 
 
 def _renames(function):
@@ -54,7 +55,7 @@ def _renames(function):
 
 def short(function) -> Any:
     """The function with the shortcut for its name, if there is one."""
-    found = _SHORT.get(function.__name__)
+    found = SHORT.get(function.__name__)
     return function if found is None else Shortcut(function, *found, _renames(function))
 
 
@@ -63,7 +64,7 @@ _known = {}
 
 def numpys(function) -> Any:
     """The function, which also accepts its arguments by NumPy's names."""
-    if not hasattr(function, '__code__') or isinstance(function, Shortcut):
+    if function.__class__ is Shortcut or not hasattr(function, '__code__'):
         return function
     if function not in _known:
         renames = _renames(function)

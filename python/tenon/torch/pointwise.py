@@ -3,11 +3,11 @@ import math
 from builtins import abs as builtin_abs
 
 from .. import _core
-from .._core import ops
+from .._core import Shortcut, ops
 from .._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
 from ._common import Tensor, cast, check, differentiated, floating, into, op_of_one, rank, returned, unary
 from ._backward_names import named
-from ._shortcuts import short
+from ._shortcuts import ONE, SHORT, short
 from .bits import part, parts
 
 _where = ops['where']
@@ -18,7 +18,7 @@ isnan, isinf, isfinite, relu, selu = (ops[name] for name in ('isnan', 'isinf', '
 
 
 def _shortcuts(names):
-    return (short(op_of_one(name, __name__)) for name in names.split())
+    return [Shortcut(op_of_one(name, __name__), *SHORT[name], ONE) for name in names.split()]
 
 
 abs, exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, square = _shortcuts('abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square')

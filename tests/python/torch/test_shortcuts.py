@@ -11,12 +11,12 @@ import pytest
 
 import tenon.torch as ours
 from tenon._core import Shortcut
-from tenon.torch._shortcuts import _SHORT
+from tenon.torch import _shortcuts
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from beside import same
 
-SHORT = sorted(set(_SHORT) - {'permute'})  # a method that takes dimensions one by one
+SHORT = sorted(set(_shortcuts.SHORT) - {'permute'})  # a method that takes dimensions one by one
 
 
 def function(name):

@@ -33,6 +33,10 @@ class ZeroRedundancyOptimizer(Optimizer):
         """That of the optimizer itself."""
         return self.optim.state
 
+    @state.setter
+    def state(self, states):
+        self.optim.state = states
+
     def step(self, closure=None, **kwargs):
         """A step of the optimizer."""
         self._opt_called = True
