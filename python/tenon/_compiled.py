@@ -186,20 +186,21 @@ class Compiled:
         """A program for this call, or None if fn has to run as it is written."""
         if self._fresh >= _MOST_FRESH:
             return self._refuse('what it reads, or its arguments besides tensors, is other in each call: give numbers that vary as tensors')
-        before, kept = self._reads.told(), self._reads.kept()
+        objects = _reads.ReadsOfObjects([value for value in _trees.leaves(given) if not _reads.is_fixed(value)])
+        before, kept = (self._reads.told(), objects.told()), self._reads.kept() + objects.kept()
         program = self._of_any_size(key, given, tensors) or self._traced(given, tensors)
         self._shapes += 1
         if self._dynamic is None and self._shapes >= _MANY_SHAPES:
             self._dynamic = True
-        if self._reads.told() == before:
+        if (self._reads.told(), objects.told()) == before:
             self._changes = 0 if program else self._changes
             return program
         # fn changed something, which no run would. It may only have made what later calls find there, so fn itself runs, and is traced once more.
-        self._reads.put_back(kept)
+        _reads.put_back(kept)
         self._sized.clear()
         self._changes += 1
         if self._changes > _MOST_CHANGES and not self._refused:
-            self._refuse('it changes a variable, an attribute, a list or a dict from outside, which no run would')
+            self._refuse('it changes a variable, an attribute, a list or a dict from outside, or an object among its arguments, which no run would')
         return None
 
     def _traced(self, given, tensors):
@@ -237,7 +238,8 @@ class Compiled:
 
     def _refuse(self, why):
         self._refused = True
-        warnings.warn(f'[compile] {self._fn!r} runs as it is written: {why}', stacklevel=8)
+        fn = type(self._fn).__name__ if _reads.is_module(self._fn) else repr(self._fn)
+        warnings.warn(f'[compile] {fn} runs as it is written: {why}', stacklevel=8)
 
     def __get__(self, owner, kind=None):
         """A method of a class: its object is an argument."""

@@ -256,11 +256,14 @@ class Reads:
     def __init__(self, fn):
         self._fn, self._guard, self._told = fn, None, None
 
+    def _look(self, look):
+        look.callable(self._fn, 0)
+
     def told(self):
         """What is there now, comparable and hashable."""
         if self._guard is None or not self._guard.fits(()):
             look = _Look()
-            look.callable(self._fn, 0)
+            self._look(look)
             found = _Told(look)
             self._told = self._told if found == self._told else found
             self.holders = [*look.holders, (vars(_steps), 'moves')]
@@ -273,23 +276,32 @@ class Reads:
         self.told()
         return [(holder, _content(holder)) for holder in self.holders[:-1]]
 
-    def put_back(self, kept):
-        """Puts back what has changed since."""
-        for holder, content in kept:
-            now = _content(holder)
-            if len(now) == len(content) and all(one is other for one, other in zip(now, content)):
-                continue
-            if isinstance(holder, types.CellType):
-                holder.cell_contents = content[0]
-            elif isinstance(holder, tuple):
-                holder[0][holder[1]] = content[0]
-            elif isinstance(holder, list):
-                holder[:] = content
-            else:
-                before = dict(zip(content[::2], content[1::2]))
-                for key in [key for key in holder if key not in before]:
-                    del holder[key]
-                holder.update(before)
+
+class ReadsOfObjects(Reads):
+    """What is read of objects, such as those among arguments."""
+
+    def _look(self, look):
+        for value in self._fn:
+            look.value(value, 0)
+
+
+def put_back(kept):
+    """Puts back what has changed since `kept` told it."""
+    for holder, content in kept:
+        now = _content(holder)
+        if len(now) == len(content) and all(one is other for one, other in zip(now, content)):
+            continue
+        if isinstance(holder, types.CellType):
+            holder.cell_contents = content[0]
+        elif isinstance(holder, tuple):
+            holder[0][holder[1]] = content[0]
+        elif isinstance(holder, list):
+            holder[:] = content
+        else:
+            before = dict(zip(content[::2], content[1::2]))
+            for key in [key for key in holder if key not in before]:
+                del holder[key]
+            holder.update(before)
 
 
 def _content(holder):

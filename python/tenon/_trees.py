@@ -1,4 +1,4 @@
-"""Trees of tensors: tuples, lists, dicts and dataclasses of them, apart into their structure and the tensors."""
+"""Trees of tensors: tuples, lists, dicts, dataclasses and registered containers of them, apart into their structure and the tensors."""
 import collections
 import dataclasses
 from typing import Any, NamedTuple
@@ -8,8 +8,19 @@ from . import _core
 LEAF = object()  # marks the place of a tensor
 
 
+# By type: (flatten, unflatten) of other containers, as PyTorch's pytree has them. flatten(x) gives (parts, what else to keep), and
+# unflatten(parts, kept) a container.
+containers: dict[type, tuple[Any, Any]] = {}
+
+
 class _Fields(NamedTuple):
-    """Marks the attributes of a dataclass."""
+    """Marks the attributes of a dataclass, or of an object that was made in a trace."""
+
+    kind: type
+
+
+class _Registered(NamedTuple):
+    """Marks one of `containers`."""
 
     kind: type
 
@@ -26,8 +37,31 @@ def _other_shape(value, tensors):
     if dataclasses.is_dataclass(value) and not isinstance(value, (type, dict)):
         own = vars(value) if hasattr(value, '__dict__') else {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return _Fields(type(value)), tuple(own), tuple([shape_of(one, tensors) for one in own.values()])
+    if type(value) in containers:
+        parts, kept = containers[type(value)][0](value)
+        return _Registered(type(value)), tuple([shape_of(one, tensors) for one in (kept, *parts)])
+    made = _shape_of_object(value, tensors) if _core._trace_active() else None
+    if made is not None:
+        return made
     # 1, 1.0 and True compare equal, and so do 0.0 and -0.0, but they compute different things.
     return None, value, type(value), repr(value) if isinstance(value, (float, complex)) else None
+
+
+def _shape_of_object(value, tensors):
+    """The structure of a plain object that holds tensors of a trace: it was made in the trace, and each run makes another."""
+    kind = type(value)
+    if kind.__new__ is not object.__new__ or hasattr(kind, 'named_parameters') or not getattr(value, '__dict__', None) or any(
+            vars(base).get('__slots__') for base in kind.__mro__):
+        return None
+    first = len(tensors)
+    try:
+        parts = tuple([shape_of(one, tensors) for one in vars(value).values()])
+        if any(x.device.type == 'trace' for x in tensors[first:]):
+            return _Fields(kind), tuple(vars(value)), parts
+    except RecursionError:  # it holds itself
+        pass
+    del tensors[first:]
+    return None
 
 
 def leaves(shape):
@@ -63,6 +97,9 @@ def _other_value(shape, tensors):
         for name, one in zip(rest[0], rest[1]):
             object.__setattr__(made, name, rebuilt(one, tensors))
         return made
+    if isinstance(kind, _Registered):
+        kept, *parts = [rebuilt(one, tensors) for one in rest[0]]
+        return containers[kind.kind][1](parts, kept)
     if kind is collections.OrderedDict:
         return kind(zip(rest[0], [rebuilt(one, tensors) for one in rest[1]]))
     made = [rebuilt(one, tensors) for one in rest[0]]

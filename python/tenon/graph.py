@@ -430,7 +430,7 @@ def _call(tracing, fn, given, inputs, names):
     try:
         with _Undrawn():
             gives = _trees.shape_of(fn(*_trees.rebuilt(given, iter(inputs))), results)
-        _check_result(gives)
+        _check_result(gives, given)
         if isinstance(_steps.listener(), _steps.WriteListener) and any(
                 x.requires_grad and x.grad is not None and x.grad.device.type == 'trace' for _, x in known):
             raise PreconditionError('[graph] the function leaves gradients behind, which runs would not: let an optimizer step in it')
@@ -470,12 +470,12 @@ class _Undrawn:
         return random.getstate(), numpy and pickle.dumps(numpy.get_state(legacy=False))
 
 
-def _check_result(gives):
-    """Refuses what a run could not give: an object that may hold tensors, or an iterator."""
+def _check_result(gives, given):
+    """Refuses what a run could not give: an object that may hold tensors and is no argument, or an iterator."""
     for value in _trees.leaves(gives):
-        if not _reads.is_fixed(value):
+        if not _reads.is_fixed(value) and not any(value is one for one in _trees.leaves(given)):
             raise PreconditionError(f'[graph] the function gives a {type(value).__name__}, which no run can make: give tensors, or tuples, lists, '
-                                    'dicts and dataclasses of them')
+                                    'dicts and dataclasses of them, or plain objects that hold tensors that it computed')
 
 
 def _place_in(traceback):

@@ -420,8 +420,62 @@ def test_what_no_run_can_do():
     for fn in seeds, lambda x: x * random.random(), lambda x: x * np.random.rand():  # noqa: NPY002
         compare(lambda fn=fn: (fn, None), [call] * 3, refused='seeds a generator, or draws')
     compare(lambda: (yields, None), [call] * 3, refused='the function gives a generator')
+    outside = tenon.ones(2)
+    for made in Slotted, lambda x: Held(outside, x.shape[0]):
+        with pytest.raises(tenon.PreconditionError, match='gives a (Slotted|Held), which no run can make'):
+            tenon.graph.trace(made, X)
+
+
+class Slotted:
+    __slots__ = ('x',)
+
+    def __init__(self, x):
+        self.x = x
+
+
+def test_objects_among_the_results():
+    """What the function makes is made anew in each run; what was given to it is given back."""
+    given = Held(tenon.ones(3), 7)
+
+    def made(x, kept):
+        inner = Held(x * 2, [x + 1])
+        return Held(inner, {'last': inner.k[0]}), kept
+    program = tenon.graph.trace(made, X, given)
+    (first, kept), (second, _) = program(X, given), program(X + 1, given)
+    assert kept is given and type(first) is type(first.x) is Held and first is not second
+    assert (first.x.x == X * 2).all() and (second.x.x == X * 2 + 2).all() and (second.k['last'] == X + 2).all()
+    assert first.x.k is not second.x.k
+
+
+def test_objects_that_hold_themselves_are_refused():
+    def made(x):
+        held = Held(x * 2, 1)
+        held.k = held
+        return held
     with pytest.raises(tenon.PreconditionError, match='gives a Held, which no run can make'):
-        tenon.graph.trace(lambda x: Held(x, 1), X)
+        tenon.graph.trace(made, X)
+
+
+class Cache:
+    """As of language models: what was seen, which grows with each call."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, x):
+        self.rows = [*self.rows, x]
+        return tenon.concat(self.rows)
+
+
+def test_arguments_that_the_function_changes():
+    """The trace leaves nothing behind in them, and the function runs as it is written from then on."""
+    compiled = tenon.compile(lambda x, cache: cache.add(x).sum(0) * 2)
+    with pytest.warns(UserWarning, match='or an object among its arguments'):
+        for _ in range(3):
+            cache, beside = Cache(), Cache()
+            for i in range(4):
+                assert (compiled(X + i, cache) == beside.add(X + i).sum(0) * 2).all()
+            assert [x.device.type for x in cache.rows] == ['cpu'] * 4
 
 
 def test_iterators_among_the_arguments_are_read_once():

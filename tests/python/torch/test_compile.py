@@ -26,6 +26,37 @@ def test_functions_are_recorded():
         assert ours.compile(lambda x: x, backend=lambda graph, inputs: graph)(x).tolist() == [1, 1]
 
 
+class Outputs(dict):
+    """As of models of `transformers`: a registered container, which its own class makes."""
+
+    def __init__(self, **parts):
+        super().__init__(parts)
+        self.first = next(iter(parts.values()))
+
+
+def test_registered_containers_are_recorded():
+    ours.utils._pytree.register_pytree_node(Outputs, lambda x: (list(x.values()), list(x)), lambda parts, keys: Outputs(**dict(zip(keys, parts))))
+
+    class Net(ours.nn.Module):
+        def forward(self, given):
+            return Outputs(logits=given['x'] * 2, more=(given['x'] + 1, None))
+    net = ours.compile(Net())
+    for i in range(3):
+        found = net(Outputs(x=ours.ones(2) * i))
+        assert type(found) is Outputs and list(found) == ['logits', 'more'] and found.first is found['logits']
+        assert found['logits'].tolist() == [2 * i] * 2 and found['more'][0].tolist() == [i + 1] * 2 and found['more'][1] is None
+    assert len(net._recorded._programs) == 1
+
+
+def test_a_warning_names_the_class_of_a_module():
+    class Net(ours.nn.Sequential):
+        def forward(self, x):
+            return super().forward(x) * float(x.sum())
+    net = ours.compile(Net(ours.nn.ReLU()))
+    with pytest.warns(UserWarning, match=r'^\[compile\] Net runs as it is written: '):
+        net(ours.ones(2))
+
+
 def test_a_module_is_recorded_and_trained(torch):
     def run(t):
         t.manual_seed(0)

@@ -2,6 +2,8 @@
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any, NamedTuple
 
+from ... import _trees
+
 __all__ = ['GetAttrKey', 'LeafSpec', 'MappingKey', 'PyTree', 'SequenceKey', 'TreeSpec', 'key_get', 'keystr', 'register_pytree_node', 'tree_all',
            'tree_any', 'tree_flatten', 'tree_flatten_with_path', 'tree_iter', 'tree_leaves', 'tree_leaves_with_path', 'tree_map', 'tree_map_',
            'tree_map_only', 'tree_map_with_path', 'tree_structure', 'tree_unflatten']
@@ -36,6 +38,7 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, flatten_with_keys_fn=
     if cls in _KINDS:
         raise ValueError(f'[register_pytree_node] {cls.__name__} is registered already')
     _KINDS[cls] = NodeDef(flatten_fn, unflatten_fn)
+    _trees.containers.setdefault(cls, _KINDS[cls])  # arguments and results of programs
     if flatten_with_keys_fn is not None:
         _KEYED[cls] = flatten_with_keys_fn
 
