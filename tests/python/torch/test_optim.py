@@ -341,6 +341,24 @@ def test_plateaus(torch, options):
         assert rates(made[0][0]) == pytest.approx(rates(made[1][0]), rel=1e-12), step
 
 
+@pytest.mark.parametrize('make', [
+    lambda s, o: s.ExponentialLR(o, 0.9), lambda s, o: s.LambdaLR(o, lambda epoch: 0.5 ** epoch), lambda s, o: s.OneCycleLR(o, 0.2, total_steps=9),
+    lambda s, o: s.CyclicLR(o, 0.01, 0.1, 3), lambda s, o: s.ReduceLROnPlateau(o, patience=0),
+    lambda s, o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 2), s.StepLR(o, 1)], [2])])
+def test_a_rate_that_is_a_tensor_changes_in_place(torch, make):
+    found = []
+    for library in (torch, ours):
+        rate = library.tensor(0.125)
+        optimizer = library.optim.SGD([library.ones(1, requires_grad=True)], lr=rate, momentum=0.5)
+        schedule = make(library.optim.lr_scheduler, optimizer)
+        for _ in range(4):
+            optimizer.step()
+            schedule.step(*[1.0] * (type(schedule).__name__ == 'ReduceLROnPlateau'))
+        assert optimizer.param_groups[0]['lr'] is rate
+        found.append(rate.item())
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
 @pytest.mark.parametrize('strategy, epochs', [('cos', 5), ('linear', 7), ('cos', 0)])
 def test_averages_of_weights(torch, strategy, epochs):
     for average in (lambda u: {}, lambda u: {'multi_avg_fn': u.get_ema_multi_avg_fn(0.9)}, lambda u: {'avg_fn': u.get_ema_avg_fn(0.8), 'use_buffers': True}):

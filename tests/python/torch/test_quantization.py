@@ -93,3 +93,9 @@ def test_what_is_refused():
         ours.ao.quantization.prepare
     with pytest.raises(ModuleNotFoundError, match='quantize_dynamic'):
         importlib.import_module('tenon.torch.nn.quantized')
+
+
+def test_layers_print_as_pytorchs(torch):
+    shown = [repr(t.ao.quantization.quantize_dynamic(t.nn.Sequential(t.nn.Linear(2, 3), t.nn.LSTM(3, 4), t.nn.GRU(4, 2))))
+             for t in (torch, ours)]
+    assert shown[1] == shown[0]

@@ -25,7 +25,7 @@ def quantize_dynamic(model, qconfig_spec=None, dtype=_core.int8, mapping=None, i
     >>> net = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU())
     >>> torch.ao.quantization.quantize_dynamic(net, {torch.nn.Linear}, dtype=torch.qint8)
     Sequential(
-      (0): DynamicQuantizedLinear(in_features=8, out_features=4, dtype=torch.qint8)
+      (0): DynamicQuantizedLinear(in_features=8, out_features=4, dtype=torch.qint8, qscheme=torch.per_tensor_affine)
       (1): ReLU()
     )
     """

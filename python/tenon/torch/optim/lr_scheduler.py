@@ -11,6 +11,7 @@ from collections import Counter
 
 from ... import _steps
 from ... import optim as _optim
+from ..._core import Tensor
 from .optimizer import Optimizer
 
 __all__ = ['ChainedScheduler', 'ConstantLR', 'CosineAnnealingLR', 'CosineAnnealingWarmRestarts', 'CyclicLR', 'ExponentialLR', 'LRScheduler',
@@ -22,6 +23,14 @@ def _check_optimizer(scheduler, optimizer):
     if not isinstance(optimizer, (Optimizer, _optim.Optimizer)):
         raise TypeError(f'[{type(scheduler).__name__}] wants an optimizer, not {type(optimizer).__name__}')
     return optimizer
+
+
+def _put_rate(group, rate):
+    """Sets the rate of a group. A Tensor stays the same object, which the program may hold."""
+    if isinstance(group['lr'], Tensor):
+        group['lr'].fill_(float(rate))
+    else:
+        group['lr'] = rate
 
 
 class LRScheduler:
@@ -75,7 +84,7 @@ class LRScheduler:
 
     def _set(self, rates):
         for group, rate in zip(self.optimizer.param_groups, rates):
-            group['lr'] = rate
+            _put_rate(group, rate)
         self._last_lr = [float(group['lr']) for group in self.optimizer.param_groups]
 
     def _times(self, factor):
@@ -298,7 +307,7 @@ class SequentialLR(LRScheduler):
         self.last_epoch = last_epoch + 1
         # Creating them has moved the rates, so this puts them back.
         for group in optimizer.param_groups:
-            group['lr'] = group['initial_lr']
+            _put_rate(group, group['initial_lr'])
         for scheduler in schedulers:
             scheduler.last_epoch -= 1
         schedulers[0]._initial_step()
@@ -420,7 +429,7 @@ class ReduceLROnPlateau(LRScheduler):
             for group, least in zip(self.optimizer.param_groups, self.min_lrs):
                 rate = max(float(group['lr']) * self.factor, least)
                 if float(group['lr']) - rate > self.eps:
-                    group['lr'] = rate
+                    _put_rate(group, rate)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = [float(group['lr']) for group in self.optimizer.param_groups]
 
@@ -464,7 +473,7 @@ class CyclicLR(LRScheduler):
         self.max_lrs = _of_groups('CyclicLR', 'max_lr', max_lr, len(groups))
         for group, rate in zip(groups, _of_groups('CyclicLR', 'base_lr', base_lr, len(groups))):
             if last_epoch == -1:
-                group['lr'] = rate
+                _put_rate(group, rate)
         self.total_size = float(step_size_up + (step_size_up if step_size_down is None else step_size_down))
         self.step_ratio = step_size_up / self.total_size
         self.mode, self.gamma, self._scale_fn_custom, self.cycle_momentum = mode, gamma, scale_fn, cycle_momentum

@@ -37,7 +37,7 @@ class Linear(nn.Module):
         return ops['linear_w8a8'](input, self.weight, self.weight_scale, self.bias)
 
     def extra_repr(self):
-        return f'in_features={self.in_features}, out_features={self.out_features}, dtype=torch.qint8'
+        return f'in_features={self.in_features}, out_features={self.out_features}, dtype=torch.qint8, qscheme=torch.per_tensor_affine'
 
 
 class _Recurrent(nn.RNNBase):
@@ -71,9 +71,6 @@ class _Recurrent(nn.RNNBase):
         if scale is None:
             return weight
         return Packed(weight, scale) if key == 'weight_ih' else ops['dequantize_int8'](weight, scale)
-
-    def extra_repr(self):
-        return super().extra_repr() + ', dtype=torch.qint8'
 
 
 class LSTM(_Recurrent, nn.LSTM):
