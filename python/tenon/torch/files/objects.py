@@ -30,7 +30,8 @@ def parts_of(value):
         raise TypeError(f'[torch.save] cannot write a {type(value).__module__}.{type(value).__qualname__}: {error}') from error
     if isinstance(reduced, str):
         return Parts(value)
-    made, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    made, arguments = reduced[:2]
+    state, items, pairs = (*reduced[2:], None, None, None)[:3]
     opcode = b'R'
     if made is getattr(copyreg, '__newobj__', None):
         made, opcode, arguments = arguments[0], b'\x81', arguments[1:]
@@ -40,7 +41,7 @@ def parts_of(value):
 def name_of(made):
     """(module, name) that lead to a class or function. Raises TypeError if nothing leads there."""
     name = getattr(made, '__qualname__', None) or getattr(made, '__name__', type(made).__qualname__)
-    module = getattr(made, '__module__', None) or pickle.whichmodule(made, name)
+    module = getattr(made, '__module__', None) or pickle.whichmodule(made, name)  # pyright: ignore[reportAttributeAccessIssue]
     try:
         if called(module, name) is made:
             return module, name
