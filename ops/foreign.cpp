@@ -105,6 +105,24 @@ struct ViewArgs {
   }
 };
 
+// Counts decompositions of plugins that run inside one another: one that calls itself would end at the end of the stack.
+class Nesting {
+ public:
+  explicit Nesting(const Frame& frame) {
+    frame.require(depth_ < kDeepest, "its decomposition comes back to itself: {} run already",
+                  depth_);
+    ++depth_;
+  }
+  ~Nesting() { --depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  static constexpr uint32_t kDeepest = 100;
+  static thread_local uint32_t depth_;
+};
+thread_local uint32_t Nesting::depth_ = 0;
+
 }  // namespace
 
 void rule_foreign(Frame& frame) {
@@ -148,6 +166,7 @@ uint32_t count_results(const Frame& frame) {
 
 void decompose_foreign(Frame& frame, tn_tensor** outs) {
   const tn_op_def& def = in_service(frame.op());
+  const Nesting nesting(frame);
   tn_status* status = def.decompose(def.self, frame.args(), frame.nargs(), outs, frame.nresults());
   if (status != nullptr) std::fill_n(outs, frame.nresults(), nullptr);  // no results on error
   check(status);
@@ -161,6 +180,9 @@ void check_foreign(const Schema& schema, const tn_op_def& def, std::string_view 
   };
   if (def.form > TN_OP_REDUCE || def.promotion > TN_OP_FRACTION)
     refuse("this version does not know its form or promotion");
+  for (uint32_t i = 0; i < schema.args.size(); ++i)
+    if (arg_named(schema, schema.args[i].name) != i)
+      refuse(fmt::format("two arguments are called '{}'", schema.args[i].name));
   if (schema.list_result != (def.count != nullptr))
     refuse(schema.list_result ? "a list of results needs `count`"
                               : "`count` is for a list of results");

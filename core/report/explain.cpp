@@ -71,6 +71,11 @@ void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
     if (!candidates(frame.op(), frame.device(), d).empty())
       dtypes += fmt::format("{}{}", dtypes.empty() ? "" : ", ", dtype_name(d));
   if (dtypes.empty()) {
+    if (frame.op().foreign != nullptr)
+      frame.fail(TN_UNIMPLEMENTED,
+                 "no kernel on {}: no plugin that is loaded has one, and the op's own gave it no "
+                 "decomposition",
+                 frame.device().id);
     const std::string refused = why_refused(frame.device().type->name);
     frame.fail(TN_UNIMPLEMENTED, "no kernel on {}: no plugin that is loaded has this op; {}",
                frame.device().id,

@@ -134,6 +134,24 @@ static tn_status* register_late(void* plugin) {
 }
 #endif
 
+#if defined(CASE_ENDLESS)
+/* An op whose decomposition calls the op, and one that nothing computes. */
+static tn_status* call_itself(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                              uint32_t nouts) {
+  (void)self;
+  return host->op_call(host->op_find((tn_str)STR("test.endless")), args, nargs, outs, nouts);
+}
+static tn_status* register_endless(void* plugin) {
+  const tn_op_def def = {.struct_size = sizeof def,
+                         .schema = STR("test.endless(Tensor x) -> Tensor @1"),
+                         .decompose = call_itself};
+  const tn_op_def empty = {.struct_size = sizeof empty,
+                           .schema = STR("test.empty(Tensor x) -> Tensor @1")};
+  tn_status* status = host->register_op(plugin, &def);
+  return status != NULL ? status : host->register_op(plugin, &empty);
+}
+#endif
+
 #if defined(CASE_FILL)
 /* An op without results. */
 static tn_status* fill(void* self, void* plan, const tn_call* call) {
@@ -163,7 +181,8 @@ static tn_status* register_fill(void* plugin) {
 #if defined(CASE_OP) || defined(CASE_OP_NO_DOT) || defined(CASE_OP_TAKEN) ||              \
     defined(CASE_OP_MALFORMED) || defined(CASE_OP_THEN_FAILS) || defined(CASE_OP_FORM) || \
     defined(CASE_OP_PROMOTION) || defined(CASE_OP_REDUCES_NOTHING) ||                     \
-    defined(CASE_OP_LOOPS_OVER_NOTHING) || defined(CASE_OP_OPERANDS)
+    defined(CASE_OP_LOOPS_OVER_NOTHING) || defined(CASE_OP_OPERANDS) ||                   \
+    defined(CASE_OP_ARGUMENT_TWICE)
 static tn_status* twice(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                         uint32_t nouts) {
   (void)self, (void)nargs;
@@ -181,6 +200,8 @@ static tn_status* register_twice(void* plugin) {
   def.schema = (tn_str)STR(ADD);
 #elif defined(CASE_OP_MALFORMED)
   def.schema = (tn_str)STR("test.malformed(Tensor x -> Tensor @1");
+#elif defined(CASE_OP_ARGUMENT_TWICE)
+  def.schema = (tn_str)STR("test.again(Tensor x, Tensor x) -> Tensor @1");
 #elif defined(CASE_OP_THEN_FAILS)
   def.schema = (tn_str)STR("test.left_behind(Tensor x) -> Tensor @1");
 #elif defined(CASE_OP_FORM)
@@ -214,6 +235,8 @@ static tn_status* start(const tn_host* from, void* plugin, tn_str directory, voi
   return register_add(plugin, ADDS_TO);
 #elif defined(CASE_EARLY) || defined(CASE_EARLY_OTHER) || defined(CASE_LATE)
   return register_late(plugin);
+#elif defined(CASE_ENDLESS)
+  return register_endless(plugin);
 #elif defined(CASE_FILL) || defined(CASE_FILL_NOTHING)
   return register_fill(plugin);
 #else

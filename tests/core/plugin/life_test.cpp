@@ -161,6 +161,21 @@ TEST(Life, AnOpMayHaveNoResults) {
   tn_tensor_release(x);
 }
 
+TEST(Life, OpsThatNothingComputesAreErrors) {
+  ASSERT_EQ(load(built("endless")).code, TN_OK);
+  tn_tensor *x = empty_on("cpu"), *y = nullptr;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Outcome endless = call("test.endless", x, &y);
+    EXPECT_EQ(endless.code, TN_INVALID_ARGUMENT) << endless;
+    EXPECT_NE(endless.message.find("comes back to itself"), std::string::npos) << endless;
+  }
+  const Outcome empty = call("test.empty", x, &y);
+  EXPECT_EQ(empty.code, TN_UNIMPLEMENTED) << empty;
+  EXPECT_NE(empty.message.find("no decomposition"), std::string::npos) << empty;
+  EXPECT_EQ(empty.message.find("CPU plugin"), std::string::npos) << empty;
+  tn_tensor_release(x);
+}
+
 TEST(Life, CyclesLeaveNothing) {
   for (int cycle = 0; cycle < 50; ++cycle) {
     expect_good_works();

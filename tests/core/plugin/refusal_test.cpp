@@ -74,6 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"op_promotion", TN_INVALID_ARGUMENT, "does not know"},
         Case{"op_reduces_nothing", TN_INVALID_ARGUMENT, "'int[]? dims'"},
         Case{"op_loops_over_nothing", TN_INVALID_ARGUMENT, "nothing to loop over"},
+        Case{"op_argument_twice", TN_INVALID_ARGUMENT, "two arguments are called 'x'"},
         Case{"op_operands", TN_INVALID_ARGUMENT, "at most 8 operands"},
         Case{"op_then_fails", TN_DEVICE_LOST, "changed its mind"}),
     [](const auto& one) { return one.param.name; });
