@@ -297,7 +297,7 @@ def parameter(op, arg):
 def cpp_function(op):
     parameters, values = zip(*(parameter(op, arg) for arg in op.args))
     name = identifier(op.name)
-    returns = 'void' if not op.results else 'Tensor' if len(op.results) == 1 else camel(op.name) + 'Result'
+    returns = returned(op) if op.results else 'void'
     lines = []
     if len(op.results) > 1:
         fields = ', '.join(op.results)
@@ -316,10 +316,56 @@ def cpp_function(op):
     return '\n'.join(lines)
 
 
+# What tensor_class.hpp writes itself, because it does more than the op, or takes indices.
+WRITTEN_METHODS = {'to', 'contiguous', 'index', 'index_put'}
+
+
+def methods_of(ops):
+    """The ops that are methods of Tensor: those of a tensor x, but for the formulas of gradients."""
+    for op in ops:
+        named = op.name not in WRITTEN_METHODS and not op.name.endswith('_backward')
+        if named and op.args and op.args[0] == Arg('Tensor', 'x', written=False, list=False, optional=False, default=None):
+            yield op
+
+
+def without_default(declaration):
+    return declaration.partition(' = ')[0]
+
+
+def returned(op):
+    return 'Tensor' if len(op.results) == 1 else camel(op.name) + 'Result'
+
+
+def make_methods(ops):
+    lines = []
+    for op in methods_of(ops):
+        parameters = ', '.join(parameter(op, arg)[0] for arg in op.args[1:])
+        # 'struct' declares it in the namespace: its Tensors are not complete here.
+        kind = '' if len(op.results) == 1 else 'struct '
+        lines.append(f'{kind}{returned(op)} {identifier(op.name)}({parameters}) const;')
+        if 'in_place' in op.facts:
+            lines.append(f'Tensor& {op.name}_({parameters});')
+    return '// Generated from ops/: the methods of Tensor that are ops. tensor_class.hpp includes this in the class.\n' + '\n'.join(lines) + '\n'
+
+
+def method_bodies(op):
+    declarations, values = zip(*(parameter(op, arg) for arg in op.args))
+    parameters = ', '.join(without_default(declaration) for declaration in declarations[1:])
+    given = ', '.join(['*this', *(identifier(arg.name) for arg in op.args[1:])])
+    text = (f'inline {returned(op)} Tensor::{identifier(op.name)}({parameters}) const {{\n'
+            f'  return tenon::{identifier(op.name)}({given});\n}}\n')
+    if 'in_place' in op.facts:
+        text += (f'inline Tensor& Tensor::{op.name}_({parameters}) {{\n'
+                 f'  const tn_value args[] = {{{", ".join(["detail::value(*this)", *values[1:]])}}};\n'
+                 f'  detail::call_into(detail::op_{op.name}, args, {len(values)}, *this);\n  return *this;\n}}\n')
+    return text
+
+
 def make_hpp(ops):
     handles = '\n'.join(f'inline constinit OpHandle op_{op.name}{{"{op.name}"}};' for op in ops)
     functions = '\n'.join(f'// {op.text}\n{cpp_function(op)}' for op in ops)
-    return f'''// Generated from ops/: one function per op.
+    methods = '\n'.join(method_bodies(op) for op in methods_of(ops))
+    return f'''// Generated from ops/: one function per op, and methods of Tensor that call them.
 #ifndef TENON_OPS_HPP
 #define TENON_OPS_HPP
 
@@ -331,6 +377,7 @@ namespace detail {{
 }}  // namespace detail
 
 {functions}
+{methods}
 }}  // namespace tenon
 #endif
 '''
@@ -502,7 +549,8 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
-KINDS = {'hpp': (make_hpp, 'the C++ functions'), 'autocast': (make_autocast, 'the C++ table of precisions'),
+KINDS = {'hpp': (make_hpp, 'the C++ functions'), 'methods': (make_methods, 'the declarations of Tensor\'s methods'),
+         'autocast': (make_autocast, 'the C++ table of precisions'),
          'schemas': (make_schemas, 'the C header of schemas and positions'),
          'elementwise': (make_elementwise, 'the C++ list of ops that go element by element'),
          'declarations': (make_declarations, 'what the files of ops/ declare'), 'table': (make_table, 'the table of records'),

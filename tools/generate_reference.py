@@ -126,7 +126,7 @@ def entries(text, cpp):
         elif HIDDEN.search(bare):
             hidden = line.count("{") - line.count("}")
             i += 1
-        elif not cpp and bare.startswith(("#define", "typedef struct", "TN_API")) and not re.match(r"#define \w+_(H|HPP|BEGIN|END|FN)\b", bare):
+        elif not cpp and bare.startswith(("#define", "typedef struct", "TN_API")) and not re.match(r"#define \w+_(H|HPP|BEGIN|END|FN|AS)\b", bare):
             declared = []
             while i < len(lines) and lines[i].strip() and not SECTION.match(lines[i].strip()):
                 taken, i = declaration(lines, i)

@@ -162,7 +162,7 @@ void check_masks(std::vector<Index>& indices, const Tensor& x) {
       check_mask(index.tensor(), x, dim, out);
     else
       out.push_back(std::move(index));
-    dim += out.back().kind() == Index::Kind::Ellipsis ? x.ndim() - consumed : spans;
+    dim += out.back().kind() == Index::Kind::Rest ? x.ndim() - consumed : spans;
   }
   indices = std::move(out);
 }
@@ -245,7 +245,7 @@ bool fill_masked(const Tensor& x, const std::vector<Index>& indices, const Tenso
       others.insert(others.end(), static_cast<size_t>(mask.ndim()), Index(Slice()));
       continue;
     }
-    if (!mask.defined()) ahead += index.kind() == Index::Kind::Ellipsis ? x.ndim() - consumed : 1;
+    if (!mask.defined()) ahead += index.kind() == Index::Kind::Rest ? x.ndim() - consumed : 1;
     others.push_back(index);
   }
   Tensor view = detail::resolve_index(x, others).view;

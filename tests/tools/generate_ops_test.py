@@ -54,6 +54,16 @@ class Generated(unittest.TestCase):
         self.assertIn('inline void step(TensorList xs, TensorList ys)', hpp)
         self.assertIn('#define TN_RESULT_SORT_INDICES 1u', schemas)
 
+    def test_ops_of_a_tensor_x_are_methods(self):
+        text = (RULE + record('add', '(Tensor x, Tensor y, float scale=1.0) -> Tensor', '.rule = &rule::any, .in_place = true')
+                + record('sort', '(Tensor x) -> Tensor values, Tensor indices') + record('where', '(Tensor cond, Tensor x) -> Tensor')
+                + record('relu_backward', '(Tensor x) -> Tensor') + record('step', '(Tensor! x) -> ()') + record('index', '(Tensor x) -> Tensor'))
+        methods, hpp = generate(text, 'methods', 'hpp')
+        self.assertEqual(methods.splitlines()[1:], [
+            'Tensor add(Operand y, double scale = 1.0) const;', 'Tensor& add_(Operand y, double scale = 1.0);', 'struct SortResult sort() const;'])
+        self.assertIn('inline Tensor Tensor::add(Operand y, double scale) const {\n  return tenon::add(*this, y, scale);\n}', hpp)
+        self.assertIn('detail::value(*this), detail::value(y), detail::value(scale)};\n  detail::call_into(detail::op_add, args, 3, *this);', hpp)
+
     def test_precisions_of_autocast(self):
         text = (RULE + record('matmul', '(Tensor x) -> Tensor', '.autocast = "low", .rule = &rule::any')
                 + record('exp', '(Tensor x) -> Tensor', '.autocast = "f32 on GPUs", .rule = &rule::any') + record('neg', '(Tensor x) -> Tensor'))

@@ -16,12 +16,12 @@ struct Checkpoint : Function<Checkpoint> {
   size_t ninputs = 0, count = 0;
 
   std::vector<Tensor> forward(const CheckpointFn& body, const std::vector<Tensor>& inputs,
-                              const std::vector<Tensor>& captured) {
+                              const std::vector<Tensor>& outside) {
     fn = body;
     ninputs = inputs.size();
     rng = default_generator().state();
     auto kept = inputs;
-    kept.insert(kept.end(), captured.begin(), captured.end());
+    kept.insert(kept.end(), outside.begin(), outside.end());
     count = kept.size();
     save(std::move(kept));
     return fn(inputs);

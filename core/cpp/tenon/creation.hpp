@@ -2,8 +2,6 @@
 #ifndef TENON_CREATION_HPP
 #define TENON_CREATION_HPP
 
-#include <limits>
-
 #include "tenon/tensor.hpp"
 
 namespace tenon {
@@ -20,32 +18,6 @@ struct TensorOptions {
 
 namespace detail {
 
-// As astype: towards zero, kept within the range of To, 0 for NaN. A plain cast is undefined there.
-template <class To>
-To saturated(double value) {
-  if (value != value) return 0;
-  if (value <= static_cast<double>(std::numeric_limits<To>::min()))
-    return std::numeric_limits<To>::min();
-  if (value >= static_cast<double>(std::numeric_limits<To>::max()))
-    return std::numeric_limits<To>::max();
-  return static_cast<To>(value);
-}
-
-template <class T>
-constexpr bool is_integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
-
-template <class To, class From>
-To convert(const From& from) {
-  if constexpr (is_integer<To> && !std::is_integral_v<From> && std::is_convertible_v<From, double>)
-    return saturated<To>(static_cast<double>(from));
-  else if constexpr (std::is_convertible_v<From, To>)
-    return static_cast<To>(from);
-  else if constexpr (std::is_constructible_v<To, float> && std::is_convertible_v<From, float>)
-    return To(static_cast<float>(from));
-  else
-    throw Error(TN_INVALID_ARGUMENT, "[tensor] complex numbers do not fit a real dtype");
-}
-
 // Copies row-major elements from host memory, and converts them on the host to another dtype if asked.
 template <class T>
 Tensor from_elements(const T* elements, size_t count, IntList shape, const TensorOptions& options) {
@@ -61,7 +33,7 @@ Tensor from_elements(const T* elements, size_t count, IntList shape, const Tenso
   } else {
     visit(dtype, [&]<class To>(To) {
       const auto converted = std::make_unique<To[]>(count);
-      for (size_t i = 0; i < count; ++i) converted[i] = convert<To>(elements[i]);
+      for (size_t i = 0; i < count; ++i) converted[i] = convert<To>(elements[i], "tensor");
       make(converted.get(), count * sizeof(To));
     });
   }
@@ -177,17 +149,38 @@ inline Tensor from_blob(void* data, DType dtype, IntList shape, OptionalInts str
   return Tensor::adopt(out);
 }
 
+// The type of the elements gives the dtype.
+template <detail::Element T>
+Tensor from_blob(T* data, IntList shape, OptionalInts strides = {},
+                 std::function<void()> release = {}) {
+  return from_blob(data, dtype_of<T>, shape, strides, std::move(release));
+}
+
 inline Tensor empty(IntList shape, DType dtype = DType::F32, Device device = {}) {
   tn_tensor* out = nullptr;
   detail::check(tn_tensor_empty(static_cast<tn_dtype>(dtype), static_cast<uint32_t>(shape.size()),
                                 shape.data(), device.get(), &out));
   return Tensor::adopt(out);
 }
+// empty(x.shape()) would else be std::empty, which asks the span whether it is.
+template <std::same_as<std::span<const int64_t>> Shape>
+Tensor empty(const Shape& shape) {
+  return empty(IntList(shape));
+}
 inline Tensor zeros(IntList shape, DType dtype = DType::F32, Device device = {}) {
   return full(shape, 0, dtype, device);
 }
 inline Tensor ones(IntList shape, DType dtype = DType::F32, Device device = {}) {
   return full(shape, 1, dtype, device);
+}
+inline Tensor empty(IntList shape, const TensorOptions& options) {
+  return empty(shape, options.dtype.value_or(DType::F32), options.device);
+}
+inline Tensor zeros(IntList shape, const TensorOptions& options) {
+  return zeros(shape, options.dtype.value_or(DType::F32), options.device);
+}
+inline Tensor ones(IntList shape, const TensorOptions& options) {
+  return ones(shape, options.dtype.value_or(DType::F32), options.device);
 }
 // In x's shape and order of dimensions.
 inline Tensor empty_like(const Tensor& x) {
@@ -206,6 +199,12 @@ inline Tensor rand(IntList shape, DType dtype = DType::F32, Device device = {},
 inline Tensor randn(IntList shape, DType dtype = DType::F32, Device device = {},
                     const Generator& generator = {}) {
   return normal(shape, 0, 1, dtype, device, generator);
+}
+inline Tensor rand(IntList shape, const TensorOptions& options, const Generator& generator = {}) {
+  return rand(shape, options.dtype.value_or(DType::F32), options.device, generator);
+}
+inline Tensor randn(IntList shape, const TensorOptions& options, const Generator& generator = {}) {
+  return randn(shape, options.dtype.value_or(DType::F32), options.device, generator);
 }
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -49,6 +50,9 @@ inline DType promote(DType a, DType b) {
   detail::check(tn_dtype_promote(static_cast<tn_dtype>(a), static_cast<tn_dtype>(b), &dtype));
   return static_cast<DType>(dtype);
 }
+// The masks are C, with casts of C.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
 constexpr bool is_floating(DType dtype) {
   return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_FLOAT) != 0;
 }
@@ -65,6 +69,7 @@ constexpr bool is_integral(DType dtype) {
 constexpr bool is_signed(DType dtype) {
   return !(TN_MASK(static_cast<uint32_t>(dtype)) & (TN_MASK_UNSIGNED | TN_MASK_BOOL));
 }
+#pragma GCC diagnostic pop
 
 // Storage types that convert by tenon/float_formats.h, rounding to nearest even: IEEE 754 binary16, and the upper half of binary32.
 struct F16 {
@@ -122,6 +127,40 @@ constexpr DType dtype_of_impl() {
     constexpr uint32_t step = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
     return static_cast<DType>((std::is_signed_v<T> ? TN_DTYPE_I8 : TN_DTYPE_U8) + step);
   }
+}
+
+// As astype: towards zero, kept within the range of To, 0 for NaN. A plain cast is undefined there.
+template <class To>
+To saturated(double value) {
+  if (value != value) return 0;
+  if (value <= static_cast<double>(std::numeric_limits<To>::min()))
+    return std::numeric_limits<To>::min();
+  if (value >= static_cast<double>(std::numeric_limits<To>::max()))
+    return std::numeric_limits<To>::max();
+  return static_cast<To>(value);
+}
+
+template <class T>
+inline constexpr bool kInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+template <class T>
+inline constexpr bool kComplex =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// An element as one of another dtype; `where` begins the error's text.
+template <class To, class From>
+To convert(const From& from, const char* where) {
+  if constexpr (kInteger<To> && !std::is_integral_v<From> && std::is_convertible_v<From, double>)
+    return saturated<To>(static_cast<double>(from));
+  else if constexpr (kComplex<To> && std::is_convertible_v<From, double>)
+    return static_cast<typename To::value_type>(from);
+  else if constexpr (std::is_convertible_v<From, To>)
+    return static_cast<To>(from);
+  else if constexpr (std::is_constructible_v<To, float> && std::is_convertible_v<From, float>)
+    return To(static_cast<float>(from));
+  else
+    throw Error(
+        TN_INVALID_ARGUMENT,
+        '[' + std::string(where) + "] a complex number read as a real one: take real() first");
 }
 }  // namespace detail
 

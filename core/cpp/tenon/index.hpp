@@ -33,14 +33,14 @@ struct Slice {
 // One entry of an index.
 class Index {
  public:
-  enum class Kind : uint8_t { Integer, Slice, None, Ellipsis, Tensor };
+  enum class Kind : uint8_t { Integer, Slice, NewDim, Rest, Tensor };
   Index(std::integral auto position) : kind_(Kind::Integer) {
     slice_.start = static_cast<int64_t>(position);
   }
   Index(bool) = delete;  // for a mask of rank 0 pass a bool tensor
   Index(Slice slice) : kind_(Kind::Slice), slice_(slice) {}
-  Index(NoneType) : kind_(Kind::None) {}
-  Index(EllipsisType) : kind_(Kind::Ellipsis) {}
+  Index(NoneType) : kind_(Kind::NewDim) {}
+  Index(EllipsisType) : kind_(Kind::Rest) {}
   Index(Tensor tensor) : kind_(Kind::Tensor), tensor_(std::move(tensor)) {}
 
   Kind kind() const { return kind_; }
@@ -64,8 +64,8 @@ struct ResolvedIndex {
 
 inline int64_t consumed_dims(const Index& index) {
   switch (index.kind()) {
-    case Index::Kind::None:
-    case Index::Kind::Ellipsis:
+    case Index::Kind::NewDim:
+    case Index::Kind::Rest:
       return 0;
     case Index::Kind::Tensor:
       return index.tensor().dtype() == DType::Bool ? index.tensor().ndim() : 1;
@@ -99,7 +99,7 @@ inline ResolvedIndex resolve_index(const Tensor& x, std::span<const Index> indic
   int64_t consumed = 0, ellipses = 0;
   for (const Index& index : indices) {
     consumed += consumed_dims(index);
-    ellipses += index.kind() == Index::Kind::Ellipsis;
+    ellipses += index.kind() == Index::Kind::Rest;
   }
   if (ellipses > 1) throw Error(TN_INVALID_ARGUMENT, "[index] more than one Ellipsis");
   if (consumed > x.ndim())
@@ -119,10 +119,10 @@ inline ResolvedIndex resolve_index(const Tensor& x, std::span<const Index> indic
         ++dim;
         break;
       }
-      case Index::Kind::None:
+      case Index::Kind::NewDim:
         out.view = unsqueeze(out.view, dim++);
         break;
-      case Index::Kind::Ellipsis:
+      case Index::Kind::Rest:
         dim += x.ndim() - consumed;
         break;
       case Index::Kind::Tensor: {
@@ -173,18 +173,10 @@ class Indexed : public Tensor {
   // Writing an element onto itself is harmless. NOLINTNEXTLINE(bugprone-unhandled-self-assignment)
   void operator=(const Indexed& values) && { write(values, false); }
   void operator=(const Scalar& value) && { write(full({}, value, dtype(), device()), false); }
-  void operator+=(const Tensor& values) && {
-    write(static_cast<const Tensor&>(*this) + values, false);
-  }
-  void operator-=(const Tensor& values) && {
-    write(static_cast<const Tensor&>(*this) - values, false);
-  }
-  void operator*=(const Tensor& values) && {
-    write(static_cast<const Tensor&>(*this) * values, false);
-  }
-  void operator/=(const Tensor& values) && {
-    write(static_cast<const Tensor&>(*this) / values, false);
-  }
+  void operator+=(Operand values) && { write(add(values), false); }
+  void operator-=(Operand values) && { write(sub(values), false); }
+  void operator*=(Operand values) && { write(mul(values), false); }
+  void operator/=(Operand values) && { write(div(values), false); }
 
  private:
   void write(const Tensor& values, bool accumulate) const {

@@ -92,16 +92,9 @@ T Tensor::item() const {
                 "[item] a tensor of " + std::to_string(numel()) + " elements is not one number");
   alignas(16) unsigned char bytes[16];
   to_host(bytes, size_of(dtype()));
-  return visit(dtype(), [&]<class From>(From from) -> T {
+  return visit(dtype(), [&]<class From>(From from) {
     std::memcpy(&from, bytes, sizeof(From));
-    if constexpr (std::is_convertible_v<From, T>) {
-      return static_cast<T>(from);
-    } else if constexpr (std::is_constructible_v<T, float> && std::is_convertible_v<From, float>) {
-      return T(static_cast<float>(from));
-    } else {
-      throw Error(TN_INVALID_ARGUMENT,
-                  "[item] a complex number read as a real one: take real() first");
-    }
+    return detail::convert<T>(from, "item");
   });
 }
 

@@ -107,86 +107,22 @@ class Tensor {
   Indexed operator[](std::initializer_list<Index> indices) const;
   Indexed at(std::span<const Index> indices) const;
 
-  // Shorthands for functions of tenon/ops.hpp.
+  // Every op of a tensor x: x.topk(3). With `_` it writes into x: gradients are recorded, and the result is this tensor.
+#include "tenon/op_methods.def"
+
   Tensor to(Device device) const;
   Tensor to(DType dtype) const;
   Tensor to(Device device, DType dtype) const;
   Tensor cpu() const;
-  Tensor clone() const;
   Tensor contiguous() const;
-  Tensor reshape(IntList shape) const;
   Tensor view(IntList shape) const;  // like reshape, but never copies
-  Tensor permute(IntList dims) const;
-  Tensor transpose(int64_t dim0, int64_t dim1) const;
-  Tensor t() const;   // of a matrix
-  Tensor mt() const;  // transposes the last two dimensions
-  Tensor expand(IntList shape) const;
-  Tensor squeeze(OptionalInts dims = {}) const;
-  Tensor unsqueeze(int64_t dim) const;
-  Tensor flatten(int64_t start = 0, int64_t end = -1) const;
-  Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> end = {},
-               int64_t step = 1) const;
-  Tensor select(int64_t dim, int64_t index) const;
-  Tensor flip(OptionalInts dims = {}) const;
+  Tensor t() const;                  // of a matrix
+  Tensor mt() const;                 // transposes the last two dimensions
   Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
   std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
-  Tensor repeat(IntList repeats) const;
 
-  Tensor sum(OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor prod(OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor mean(OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor var(OptionalInts dims = {}, double correction = 1, bool keepdim = false) const;
-  Tensor stddev(OptionalInts dims = {}, double correction = 1, bool keepdim = false) const;
-  Tensor min(OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor max(OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor any(OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor all(OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor argmin(std::optional<int64_t> dim = {}, bool keepdim = false) const;
-  Tensor argmax(std::optional<int64_t> dim = {}, bool keepdim = false) const;
-  Tensor norm(double p = 2, OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor logsumexp(OptionalInts dims = {}, bool keepdim = false) const;
-  Tensor cumsum(int64_t dim) const;
-  Tensor softmax(int64_t dim) const;
-  Tensor log_softmax(int64_t dim) const;
-
-  Tensor neg() const;
-  Tensor abs() const;
-  Tensor sign() const;
-  Tensor square() const;
-  Tensor sqrt() const;
-  Tensor rsqrt() const;
-  Tensor reciprocal() const;
-  Tensor exp() const;
-  Tensor log() const;
-  Tensor log1p() const;
-  Tensor sin() const;
-  Tensor cos() const;
-  Tensor tanh() const;
-  Tensor sigmoid() const;
-  Tensor relu() const;
-  Tensor floor() const;
-  Tensor ceil() const;
-  Tensor round() const;
-  Tensor conj() const;
-  Tensor pow(Operand exponent) const;
-  Tensor maximum(Operand other) const;
-  Tensor minimum(Operand other) const;
-  Tensor clamp(const OptionalScalar& min = {}, const OptionalScalar& max = {}) const;
-  Tensor masked_fill(const Tensor& mask, Operand value) const;
-  Tensor matmul(const Tensor& other) const;
-  Tensor gather(int64_t dim, const Tensor& index) const;
-  Tensor index_select(int64_t dim, const Tensor& index) const;
-
-  // In place: gradients are recorded, and the result is this tensor.
-  Tensor& add_(Operand other);
-  Tensor& sub_(Operand other);
-  Tensor& mul_(Operand other);
-  Tensor& div_(Operand other);
-  Tensor& clamp_(const OptionalScalar& min = {}, const OptionalScalar& max = {});
-  Tensor& relu_();
-  Tensor& masked_fill_(const Tensor& mask, Operand value);
   Tensor& copy_(const Tensor& source);  // broadcasts, casts, copies between devices
   Tensor& fill_(const Scalar& value);
   Tensor& zero_();

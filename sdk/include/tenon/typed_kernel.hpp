@@ -124,7 +124,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
       uint64_t found = 0;
       const auto add = [&]<class Q>(std::type_identity<Q>) {
         if constexpr (IsTensor<Q>)
-          if (found == 0) found = TN_MASK(kDtype<Q>);
+          if (found == 0) found = uint64_t{1} << kDtype<Q>;
       };
       (add(std::type_identity<P>{}), ...);
       return found;

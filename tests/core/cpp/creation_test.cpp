@@ -108,6 +108,37 @@ TEST(Creation, GeneratorsRepeat) {
   EXPECT_EQ(global, rand({10}).to_vector<float>());
 }
 
+TEST(Creation, OptionsHoldDtypeAndDevice) {
+  const Device cpu("cpu");
+  EXPECT_EQ(zeros({2}, cpu).dtype(), DType::F32);
+  EXPECT_EQ(ones({2}, {DType::I64, cpu}).sum().item<int>(), 2);
+  EXPECT_EQ(empty({2, 3}, TensorOptions(DType::F64)).dtype(), DType::F64);
+  const Generator a(5), b(5);
+  EXPECT_EQ(rand({9}, cpu, a).to_vector<float>(), rand({9}, DType::F32, cpu, b).to_vector<float>());
+  EXPECT_EQ(randn({9}, {DType::F64, cpu}, a).to_vector<double>(),
+            randn({9}, DType::F64, cpu, b).to_vector<double>());
+}
+
+TEST(Creation, EmptyTakesTheShapeOfATensor) {
+  const Tensor x = zeros({2, 3});
+  const Tensor y = empty(x.shape());  // by its arguments, std::empty is found as well
+  EXPECT_EQ(y.numel(), 6);
+  EXPECT_EQ(empty({}).ndim(), 0);
+}
+
+TEST(Creation, TheTypeOfABlobGivesItsDtype) {
+  std::vector<int32_t> numbers = {1, 2, 3, 4};
+  int released = 0;
+  {
+    const Tensor x = from_blob(numbers.data(), {2, 2});
+    EXPECT_EQ(x.dtype(), DType::I32);
+    EXPECT_EQ(x.data<int32_t>(), numbers.data());
+    const Tensor t = from_blob(numbers.data(), {2, 2}, {1, 2}, [&] { ++released; });
+    EXPECT_EQ(t.contiguous().to_vector<int32_t>(), (std::vector<int32_t>{1, 3, 2, 4}));
+  }
+  EXPECT_EQ(released, 1);
+}
+
 TEST(Creation, HalvesRoundToNearestEven) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     F16 half;

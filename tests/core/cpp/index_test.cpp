@@ -88,5 +88,14 @@ TEST(Index, GradientsGoThrough) {
   EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{0, 4, 6, 8}));
 }
 
+TEST(Index, NumbersAreAddedToWhatAnIndexNames) {
+  const Tensor x = tensor({{1.f, 2.f}, {3.f, 4.f}});
+  x[{Slice(), tensor<int64_t>({1})}] += 10;
+  x[0] *= 2;
+  x[{1, 0}] -= 0.5;
+  x[x > 13] /= 2;
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{2, 12, 2.5, 7}));
+}
+
 }  // namespace
 }  // namespace tenon

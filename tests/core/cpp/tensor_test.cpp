@@ -1,6 +1,7 @@
 // The class Tensor: handles, elements, operators, in-place methods, errors.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "observed.hpp"
@@ -140,6 +141,45 @@ TEST(Tensor, FunctionsOfLists) {
   const auto [values, indices] = topk(tensor({3.f, 9.f, 5.f}), 2);
   EXPECT_EQ(floats(values), (Floats{9, 5}));
   EXPECT_EQ(indices.to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
+}
+
+TEST(Tensor, OpsAreMethods) {
+  const Tensor x = tensor({{3.f, 9.f, 5.f}, {1.f, 2.f, 4.f}});
+  const auto [values, indices] = x.topk(2);
+  EXPECT_EQ(floats(values), (Floats{9, 5, 4, 2}));
+  EXPECT_EQ(indices.to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 2, 1}));
+  EXPECT_EQ(floats(x.sort(1, true).values), (Floats{9, 5, 3, 4, 2, 1}));
+  EXPECT_EQ(floats(x.add(1).sub(x).mul(4).div(x)), floats(4 / x));
+  EXPECT_EQ(floats(x.masked_select(x > 4)), (Floats{9, 5}));
+  EXPECT_EQ(floats(x.tril()), (Floats{3, 0, 0, 1, 2, 0}));
+  EXPECT_FLOAT_EQ(x[0].std().item<float>(), x[0].var().sqrt().item<float>());
+  EXPECT_TRUE(x.less(x + 1).all().item<bool>());
+  EXPECT_EQ(floats(x.lerp(x + 2, 0.5)), floats(x + 1));
+}
+
+TEST(Tensor, OpsThatWriteIntoTheirTensorHaveAnUnderscore) {
+  Tensor x = tensor({4.f, 9.f, 16.f});
+  const Tensor same = x;
+  x.sqrt_().add_(1).pow_(2);
+  EXPECT_EQ(floats(same), (Floats{9, 16, 25}));
+  x.scatter_add_(0, tensor<int64_t>({0, 0, 2}), tensor({1.f, 2.f, 3.f}));
+  EXPECT_EQ(floats(same), (Floats{12, 16, 28}));
+  x.addcmul_(x, x, -1).clamp_(-200, 0);
+  EXPECT_EQ(floats(same), (Floats{-132, -200, -200}));
+  Tensor w = tensor({1.f, 2.f}).requires_grad_();
+  Tensor y = w * 3;
+  y.exp_();
+  y.sum().backward();
+  EXPECT_FLOAT_EQ(w.grad()[0].item<float>(), 3 * std::exp(3.f));
+}
+
+TEST(Tensor, ItemConvertsAsCastDoes) {
+  EXPECT_EQ(tensor(1e20f).item<int32_t>(), INT32_MAX);
+  EXPECT_EQ(tensor(-1.f).item<uint8_t>(), 0);
+  EXPECT_EQ(tensor(NAN).item<int64_t>(), 0);
+  EXPECT_EQ(tensor(2.5).item<std::complex<float>>(), std::complex<float>(2.5f));
+  EXPECT_NE(error_of([] { tensor(std::complex<float>(1, 2)).item<float>(); }).find("[item]"),
+            std::string::npos);
 }
 
 TEST(Tensor, DevicesAndDtypes) {

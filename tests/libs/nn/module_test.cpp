@@ -247,9 +247,9 @@ TEST(Init, Distributions) {
   init::xavier_uniform_(x);
   EXPECT_NEAR(bounds().second, std::sqrt(6.0 / 900), 1e-3);
   init::kaiming_normal_(x, 0, "fan_out", "relu");
-  EXPECT_NEAR(x.stddev().item<double>(), std::sqrt(2.0 / 600), 1e-3);
+  EXPECT_NEAR(x.std().item<double>(), std::sqrt(2.0 / 600), 1e-3);
   init::xavier_normal_(x, init::calculate_gain("tanh"));
-  EXPECT_NEAR(x.stddev().item<double>(), 5.0 / 3 * std::sqrt(2.0 / 900), 1e-3);
+  EXPECT_NEAR(x.std().item<double>(), 5.0 / 3 * std::sqrt(2.0 / 900), 1e-3);
   init::constant_(x, 3);
   EXPECT_EQ(bounds(), std::pair(3.0, 3.0));
   EXPECT_NE(error_of([] {

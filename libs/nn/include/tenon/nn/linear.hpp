@@ -11,14 +11,14 @@ namespace tenon::nn {
 // y = x·Wᵀ + b over the last dimension.
 class Linear : public Module {
  public:
-  Linear(int64_t in_features, int64_t out_features, bool bias = true) {
+  Linear(int64_t in_features, int64_t out_features, bool with_bias = true) {
     detail::check_least("Linear", "in_features", in_features);
     detail::check_least("Linear", "out_features", out_features);
     const auto fan_in = static_cast<double>(in_features);
     weight =
         add_parameter("weight", init::detail::layer_default({out_features, in_features}, fan_in));
-    this->bias = add_parameter(
-        "bias", bias ? init::detail::layer_default({out_features}, fan_in) : Tensor());
+    bias = add_parameter(
+        "bias", with_bias ? init::detail::layer_default({out_features}, fan_in) : Tensor());
   }
   Tensor forward(const Tensor& x) override { return linear(x, weight, bias); }
   std::string describe() const override {
@@ -32,15 +32,16 @@ class Linear : public Module {
 // y = x₁·W·x₂ + b, with one matrix (in1_features, in2_features) for each output.
 class Bilinear : public ModuleOf<Tensor(const Tensor&, const Tensor&)> {
  public:
-  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool bias = true) {
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
+           bool with_bias = true) {
     detail::check_least("Bilinear", "in1_features", in1_features, 1);
     detail::check_least("Bilinear", "in2_features", in2_features);
     detail::check_least("Bilinear", "out_features", out_features);
     const auto fan_in = static_cast<double>(in1_features);
     weight = add_parameter(
         "weight", init::detail::layer_default({out_features, in1_features, in2_features}, fan_in));
-    this->bias = add_parameter(
-        "bias", bias ? init::detail::layer_default({out_features}, fan_in) : Tensor());
+    bias = add_parameter(
+        "bias", with_bias ? init::detail::layer_default({out_features}, fan_in) : Tensor());
   }
   Tensor forward(const Tensor& input1, const Tensor& input2) override {
     const Tensor y = einsum("...i,oij,...j->...o", {input1, weight, input2});

@@ -146,8 +146,8 @@ class HuberLoss : public detail::Loss {
 // Of probabilities.
 class BCELoss : public detail::Loss {
  public:
-  explicit BCELoss(Tensor weight = {}, std::string reduction = "mean")
-      : LossOf("BCELoss", std::move(reduction)), weight(add_buffer("weight", std::move(weight))) {}
+  explicit BCELoss(Tensor weights = {}, std::string reduction = "mean")
+      : LossOf("BCELoss", std::move(reduction)), weight(add_buffer("weight", std::move(weights))) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     return bce_loss(x, target, weight, reduction_);
   }

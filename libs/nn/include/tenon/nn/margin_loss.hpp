@@ -192,9 +192,9 @@ class MultiLabelMarginLoss : public detail::Loss {
 // Binary cross-entropy of logits, averaged over the last dimension, the classes.
 class MultiLabelSoftMarginLoss : public detail::Loss {
  public:
-  explicit MultiLabelSoftMarginLoss(Tensor weight = {}, std::string reduction = "mean")
+  explicit MultiLabelSoftMarginLoss(Tensor weights = {}, std::string reduction = "mean")
       : LossOf("MultiLabelSoftMarginLoss", std::move(reduction)),
-        weight(add_buffer("weight", std::move(weight))) {}
+        weight(add_buffer("weight", std::move(weights))) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     const Tensor each = -(target * log_sigmoid(x) + (1 - target) * log_sigmoid(-x));
     return reduced((weight.defined() ? each * weight.get() : each).mean(-1));

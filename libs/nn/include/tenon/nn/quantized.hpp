@@ -13,13 +13,13 @@ namespace tenon::nn {
 // Buffers: weight (i8 (out, in), or u8 (out, in/2)), scale and offset (out, in/group_size), bias (out).
 class QuantizedLinear : public Module {
  public:
-  QuantizedLinear(int64_t in_features, int64_t out_features, bool bias = true, int64_t bits = 8,
-                  int64_t group_size = 32)
+  QuantizedLinear(int64_t in_features, int64_t out_features, bool with_bias = true,
+                  int64_t bits = 8, int64_t group_size = 32)
       : bits_(bits), group_size_(group_size) {
     detail::check_least("QuantizedLinear", "in_features", in_features, 1);
     detail::check_least("QuantizedLinear", "out_features", out_features, 1);
     check_packing(in_features, bits, group_size);
-    pack(zeros({out_features, in_features}), bias ? zeros({out_features}) : Tensor());
+    pack(zeros({out_features, in_features}), with_bias ? zeros({out_features}) : Tensor());
   }
   // Packs weight (out, in) and bias (out) of a Linear; the bias may be undefined.
   static QuantizedLinear from_float(const Tensor& weight, const Tensor& bias = {}, int64_t bits = 8,
@@ -47,7 +47,7 @@ class QuantizedLinear : public Module {
   };
   explicit QuantizedLinear(Packing packing)
       : bits_(packing.bits), group_size_(packing.group_size) {}
-  void pack(const Tensor& floats, const Tensor& bias) {
+  void pack(const Tensor& floats, const Tensor& shift) {
     NoGrad guard;
     if (bits_ == 8) {
       const auto packed = quantize_int8(floats, group_size_);
@@ -59,7 +59,7 @@ class QuantizedLinear : public Module {
       scale = add_buffer("scale", packed.scale);
       offset = add_buffer("offset", packed.offset);
     }
-    this->bias = add_buffer("bias", bias);
+    bias = add_buffer("bias", shift);
   }
   static void check_packing(int64_t in_features, int64_t bits, int64_t group_size) {
     if (bits != 8 && bits != 4)
