@@ -97,9 +97,28 @@ bool make_reduction(const Node& node, Group& group, std::string& why) {
   return true;
 }
 
+// Whether the node reads and writes whole rows in one order, so that its loop is one dimension.
+bool is_one_row(const Node& node) {
+  const View& result = node.results[0];
+  return result.numel() > 1 && result.contiguous() &&
+         std::ranges::all_of(node.args, [&](const Argument& argument) {
+           const auto* view = std::get_if<View>(&argument);
+           return view == nullptr || (view->shape == result.shape && view->contiguous());
+         });
+}
+
 void make_elementwise(const Node& node, Group& group) {
   const View& result = node.results[0];
   Member& member = group.members[0];
+  if (is_one_row(node)) {
+    group.shape = {result.numel()};
+    member.result = {result.buffer, result.offset, {1}};
+    member.reads.reserve(node.args.size());
+    for (const Argument& argument : node.args)
+      if (const auto* view = std::get_if<View>(&argument))
+        member.reads.push_back({view->buffer, view->offset, {1}});
+    return;
+  }
   member.result = access_of(result, result.shape);
   member.reads.reserve(node.args.size());
   for (const Argument& argument : node.args)

@@ -61,21 +61,22 @@ bool Partition::reaches_around(uint32_t from, uint32_t to) const {
 }
 
 bool Partition::fits(const Group& group) const {
-  std::set<uint32_t> outside;
+  std::vector<uint32_t> touched;
   size_t nodes = 0;
   for (const Member& member : group.members) {
-    outside.insert(member.result.buffer);
-    for (const Access& read : member.reads) outside.insert(read.buffer);
+    touched.push_back(member.result.buffer);
+    for (const Access& read : member.reads) touched.push_back(read.buffer);
     nodes += 1 + graph_.nodes[member.node].args.size();
   }
-  // A buffer that exists only inside the group is no operand.
+  std::ranges::sort(touched);
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  // A buffer that exists only inside the group is no operand. Members are in node order.
   const auto inside = [&](uint32_t b) {
     return !kept_[b] && std::ranges::all_of(touching_[b], [&](uint32_t node) {
-      return std::ranges::any_of(group.members,
-                                 [&](const Member& member) { return member.node == node; });
+      return std::ranges::binary_search(group.members, node, {}, &Member::node);
     });
   };
-  const auto operands = std::ranges::count_if(outside, [&](uint32_t b) { return !inside(b); });
+  const auto operands = std::ranges::count_if(touched, [&](uint32_t b) { return !inside(b); });
   return nodes <= limits_.nodes && operands <= static_cast<std::ptrdiff_t>(limits_.operands);
 }
 
@@ -83,7 +84,10 @@ bool Partition::join(uint32_t a, uint32_t b, std::string& why) {
   const uint32_t first = root_[a], second = root_[b];
   if (first == second) return true;
   if (!groups_[first] || !groups_[second]) return why.clear(), false;
-  auto both = joined({*groups_[first], *groups_[second]}, why);
+  std::vector<Group> parts;
+  parts.reserve(2);
+  for (const uint32_t root : {first, second}) parts.push_back(*groups_[root]);
+  auto both = joined(std::move(parts), why);
   if (!both) return false;
   if (both->reduced != 0 && both->row() > limits_.row)
     return why = "rows of " + std::to_string(both->row()) + " elements are longer than its " +

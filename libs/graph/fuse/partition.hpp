@@ -1,8 +1,6 @@
 // Divides a graph's nodes into groups such that whole groups can run one after another.
 #pragma once
 
-#include <set>
-
 #include "fuse/fused.hpp"
 #include "ir/dependence.hpp"
 
