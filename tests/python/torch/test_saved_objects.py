@@ -1,9 +1,11 @@
-"""torch.save of modules and other objects, and torch.load(weights_only=False), which makes them again."""
+"""torch.save of modules and other objects, and torch.load(weights_only=False), which makes them again without running what a file chooses."""
+import argparse
 import collections
 import enum
 import functools
 import io
 import pickle
+import tempfile
 import threading
 import warnings
 
@@ -11,6 +13,7 @@ import numpy
 import pytest
 
 import tenon.torch as ours
+from tenon.torch.files import program
 
 
 class Net(ours.nn.Module):
@@ -36,6 +39,15 @@ class Row(dict):
 
 class Items(list):
     pass
+
+
+class Slotted:
+    __slots__ = 'x',
+
+
+def filled(value):
+    value.x = 2
+    return value
 
 
 class Outer:
@@ -87,18 +99,52 @@ def test_an_optimizer_comes_back_with_its_parameters():
 
 
 def test_objects_of_many_kinds():
-    default = collections.defaultdict(list, a=[1])
-    row, items = Row(a=1), Items([1, 2])
-    row.note, items.note = 'x', ours.ones(2)
-    found = through([Colour.RED, default, row, items, Point(1, 2), doubled, functools.partial(doubled, by=3), collections.deque([1, 2]), range(3),
-                     slice(1, 2), numpy.array([{'a': 1}], dtype=object), {Colour.RED: 1, Point(1, 2): 2}, frozenset([1]), len, Net,
-                     ours.nn.Buffer(ours.ones(2)), numpy.random.RandomState(3)])
+    default, row, items, held = collections.defaultdict(list, a=[1]), Row(a=1), Items([1, 2]), Slotted()
+    row.note, items.note, held.x = 'x', ours.ones(2), ours.ones(1)
+    found = through([Colour.RED, default, row, items, Point(1, 2), collections.deque([1, 2], 3), range(3), slice(1, 2), {Colour.RED: 1},
+                     frozenset([1]), Net, ours.nn.Buffer(ours.ones(2)), held, argparse.Namespace(lr=0.1), Outer.Inner()])
     assert found[0] is Colour.RED and found[1] == default and found[1]['new'] == [] and type(found[2]) is Row and (found[2], found[2].note) == ({'a': 1}, 'x')
-    assert type(found[3]) is Items and found[3] == [1, 2] and found[3].note.tolist() == [1, 1]
-    assert found[4].y == 2 and found[5] is doubled and found[6](2) == 6 and found[7].pop() == 2 and found[8:10] == [range(3), slice(1, 2)]
-    assert found[10][0] == {'a': 1} and found[11] == {Colour.RED: 1, Point(1, 2): 2} and found[12] == {1} and found[13] is len and found[14] is Net
-    assert isinstance(found[15], ours.nn.Buffer) and found[16].rand() == numpy.random.RandomState(3).rand()
-    assert type(through(Outer.Inner())) is Outer.Inner
+    assert type(found[3]) is Items and found[3] == [1, 2] and found[3].note.tolist() == [1, 1] and type(found[4]) is Point and found[4].y == 2
+    assert found[5] == collections.deque([1, 2]) and found[5].maxlen == 3 and found[6:9] == [range(3), slice(1, 2), {Colour.RED: 1}] and found[9] == {1}
+    assert found[10] is Net and isinstance(found[11], ours.nn.Buffer) and found[12].x.tolist() == [1] and found[13].lr == 0.1 and type(found[14]) is Outer.Inner
+
+
+class Goes:
+    def __del__(self):
+        print('gone')
+
+
+class Sets:
+    x = 1
+
+    def __setstate__(self, state):
+        print('set')
+
+
+class Calls:
+    def __init__(self, function, *arguments):
+        self.reduced = function, arguments
+
+    def __reduce__(self):
+        return self.reduced
+
+
+@pytest.mark.parametrize('make, why', [
+    (lambda: Calls(print, 'called'), 'print.*no class'), (lambda: Calls(eval, '1'), 'eval.*no class'), (lambda: functools.partial(ours.linalg.inv, by=3), 'partial'),
+    (lambda: Calls(Goes), 'would call'), (Goes, 'when it goes'), (lambda: filled(Sets()), '__setstate__'), (lambda: doubled, 'no class'), (lambda: len, 'no class'),
+    (lambda: numpy.random.RandomState(3), 'numpy.random'), (lambda: Calls(getattr, Net, 'mro'), 'attribute'), (lambda: Calls(ours.load, 'x.pt'), 'would call'),
+    (lambda: tempfile._TemporaryFileCloser(None, 'x'), 'standard library'), (lambda: Calls(Net), 'would call'), (lambda: {(1, Point(1, 2)): 2}, 'is a key')])
+def test_nothing_is_called(make, why, capfd):
+    file = written(ours, [make()])
+    capfd.readouterr()
+    with pytest.raises(pickle.UnpicklingError, match=why):
+        ours.load(file, weights_only=False)
+    assert capfd.readouterr().out == ''
+
+
+def test_classes_that_the_program_lacks_are_not_imported():
+    with pytest.raises(pickle.UnpicklingError, match='import {} before'.format('nowhere.at_all')):
+        program.find('nowhere.at_all', 'Row')
 
 
 def test_views_within_objects_share_memory():
@@ -158,6 +204,6 @@ def test_functions_of_pytorch_are_found(torch):
 
 def test_hooks_of_pytorch_are_left_out_aloud(torch):
     theirs = torch.nn.Linear(1, 1)
-    theirs.register_forward_hook(print)
+    theirs.register_forward_hook(torch.nn.functional.relu)
     with pytest.warns(UserWarning, match='_forward_hooks'):
         assert ours.load(written(torch, theirs), weights_only=False)(ours.ones(1)).shape == (1,)

@@ -1,4 +1,4 @@
-"""torch.save and torch.load for PyTorch's zip files, which run nothing unless weights_only=False; .safetensors files go through tenon.io."""
+"""torch.save and torch.load for PyTorch's zip files, without ever running anything in them; .safetensors files go through tenon.io."""
 import os
 
 from ... import io
@@ -7,9 +7,9 @@ from ..._errors import memory_for
 from ..._replacing import replacing
 from .archive import Archive, write_archive
 from .errors import LoadError
+from .program import find
 from .reader import read_pickle
 from .storages import Storages
-from .trusted import read_trusted
 from .writer import write_pickle
 
 __all__ = ['LoadError', 'load', 'save']
@@ -45,8 +45,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     None. Objects of classes that torch.serialization.add_safe_globals() allows are made, and others refused by name. Raises
     pickle.UnpicklingError (also a ValueError and RuntimeError) if the file is malformed or holds such an object.
 
-    weights_only=False makes objects of any class, PyTorch's modules too, by importing and calling what the file names: it may run
-    anything. Pass it only for files that you trust.
+    weights_only=False makes objects of all classes that the program has imported, and PyTorch's modules. It still runs nothing that the file
+    chooses: a class is refused if its objects are made by calling it, if it has a __setstate__() or __del__() of its own (modules and
+    optimizers may), or if it is of the standard library.
     """
     if pickle_module is not None and getattr(pickle_module, '__name__', None) != 'pickle':
         raise ValueError('[torch.load] pickle_module must be None: the file is read here, and nothing of it is run')
@@ -62,8 +63,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
                 raise LoadError(str(error).replace('[torch.load] ', f'[torch.load] {os.fsdecode(f)}: ', 1)) from error.__cause__
     with memory_for(f'[torch.load] {getattr(f, "name", "file")}'):
         archive = Archive(f)
-        read = read_trusted if weights_only is False else read_pickle
-        return read(archive.read('data.pkl'), Storages(archive, map_location), encoding)
+        return read_pickle(archive.read('data.pkl'), Storages(archive, map_location), encoding, find if weights_only is False else None)
 
 
 def _is_safetensors(f):

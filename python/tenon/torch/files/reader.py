@@ -2,20 +2,21 @@
 
 It has a stack of plain values and one closed table, `GLOBALS`, of what a name in the file stands for: a dtype, or a function of this
 module that checks its arguments. Beside it stand the classes that the program itself allows (allowed.py), whose objects are made and
-filled as pickle does. No name in the file is looked up anywhere else, nothing is imported, and no other attribute but
-OrderedDict._metadata is set. The opcodes are those of Python's pickletools, and each costs no more than the bytes it takes in the file.
+filled as pickle does, and, for weights_only=False, the program's own classes (program.py). No name in the file is looked up anywhere else,
+nothing is imported, and no other attribute but OrderedDict._metadata is set. The opcodes are those of Python's pickletools, and each costs no more than the bytes it takes in the file.
 Those that copy (sets, bytes) share a budget of the file's size, and keys are limited so that hashing them cannot take long. Nothing
 recurses, so values may be nested to any depth.
 """
+import enum
 import struct
 import warnings
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict, deque
 
 from ... import _core
 from ..._core import Tensor, ops
 from ...nn.module import Parameter
 from ..modes import Size
-from . import allowed, arrays
+from . import allowed, arrays, program
 from .errors import LoadError
 from .storages import DTYPES, STORAGES, Stored, strided_view
 
@@ -27,9 +28,9 @@ class Global:
         self.name, self.make = name, make
 
 
-def read_pickle(data, storages, encoding='utf-8'):
-    """The value that a pickle describes, with its tensors backed by `storages`."""
-    reader = Reader(data, storages, encoding)
+def read_pickle(data, storages, encoding='utf-8', find=None):
+    """The value that a pickle describes, with its tensors backed by `storages`. find: what else names stand for, program.find."""
+    reader = Reader(data, storages, encoding, find)
     try:
         return reader.run()
     except (LookupError, TypeError, ValueError, OverflowError, struct.error) as error:
@@ -39,8 +40,8 @@ def read_pickle(data, storages, encoding='utf-8'):
 
 
 class Reader:
-    def __init__(self, data, storages, encoding):
-        self.data, self.at, self.storages, self.encoding = data, 0, storages, encoding
+    def __init__(self, data, storages, encoding, find):
+        self.data, self.at, self.storages, self.encoding, self.find = data, 0, storages, encoding, find
         self.stack, self.marks, self.memo = [], [], {}
         self.budget = 4 * len(data) + 1024
 
@@ -94,7 +95,7 @@ class Reader:
     def top(self, *kinds):
         """The topmost value, which must be of one of these types."""
         value = self.stack[-1]
-        if type(value) not in kinds:
+        if type(value) not in kinds and not (isinstance(value, kinds) and program.sets(value)):
             raise LoadError(f'[torch.load] data.pkl fills a {type(value).__name__} at byte {self.at}')
         return value
 
@@ -116,15 +117,15 @@ def _plain(value):
     return value
 
 
-_KEYS = (str, bytes, int, float, bool, type(None), _core.dtype, _core.Device)
+_KEYS = (str, bytes, int, float, bool, type(None), _core.dtype, _core.Device, Tensor, Parameter)
 
 
 def _key(value, depth=4):
-    """A key that can be hashed at once: numbers of 64 bits, text, and small tuples of them."""
+    """A key that can be hashed at once: numbers of 64 bits, text, small tuples of them; tensors and members of enumerations, by their identity."""
     if type(value) in (tuple, Size) and depth and len(value) <= 64:
         for part in value:
             _key(part, depth - 1 if len(value) > 1 else 0)
-    elif type(value) not in _KEYS or type(value) is int and not -1 << 63 <= value < 1 << 64:
+    elif type(value) not in _KEYS and not isinstance(value, enum.Enum) or type(value) is int and not -1 << 63 <= value < 1 << 64:
         raise LoadError(f'[torch.load] a {type(value).__name__} is a key in the file: numbers, text and tuples of them are taken')
     return value
 
@@ -189,24 +190,24 @@ def _mark(reader):
 
 def _append(reader):
     item = reader.pop()
-    reader.top(list).append(_plain(item))
+    reader.top(list, deque).append(_plain(item))
 
 
 def _appends(reader):
     items = reader.pop_to_mark()
-    reader.top(list).extend(map(_plain, items))
+    reader.top(list, deque).extend(map(_plain, items))
 
 
 def _set_item(reader):
     key, value = reader.pop_many(2)
-    reader.top(dict, OrderedDict, Counter)[_key(key)] = _plain(value)
+    reader.top(dict, OrderedDict, Counter, defaultdict)[_key(key)] = _plain(value)
 
 
 def _set_items(reader):
     items = reader.pop_to_mark()
     if len(items) % 2:
         raise LoadError(f'[torch.load] data.pkl has a key without a value at byte {reader.at}')
-    target = reader.top(dict, OrderedDict, Counter)
+    target = reader.top(dict, OrderedDict, Counter, defaultdict)
     for key, value in zip(items[::2], items[1::2]):
         target[_key(key)] = _plain(value)
 
@@ -221,10 +222,12 @@ def _global(reader, module, name):
     found = GLOBALS.get(full)
     if found is None and (made := allowed.named(full)) is not None:
         found = _Allowed(full, made)
+    if found is None and reader.find:
+        found = reader.find("builtins" if module == "__builtin__" else module, name)
     if found is None:
         raise LoadError(f'[torch.load] the file holds an object of {full}, which is not read, since only tensors and plain values are. '
-                        'Save a state_dict() instead of a whole object, allow the class with torch.serialization.add_safe_globals(), or, if you '
-                        'trust the file with all that this program may do, pass weights_only=False')
+                        'Save a state_dict() instead of a whole object, allow the class with torch.serialization.add_safe_globals(), or pass '
+                        'weights_only=False, which makes objects of the classes that the program has imported')
     reader.push(found)
 
 
@@ -238,6 +241,10 @@ class _Allowed(Global):
 
 def _new(reader):
     called, arguments = reader.stack[-2:]
+    if isinstance(called, type) and type(arguments) is tuple:
+        reader.pop_many(2)
+        reader.push(program.make(called, _plain(arguments)))
+        return
     if not isinstance(called, _Allowed) or not isinstance(called.function, type) or type(arguments) is not tuple:
         _call(reader)
         return
@@ -264,6 +271,9 @@ def _fill(target, state):
 
 def _call(reader):
     called, arguments = reader.pop_many(2)
+    if callable(called) and type(arguments) is tuple:
+        reader.push(program.call(called, _plain(tuple(map(program.as_class, arguments)))))
+        return
     if not isinstance(called, Global) or type(arguments) is not tuple:
         raise LoadError(f'[torch.load] data.pkl calls a {type(called).__name__} at byte {reader.at}')
     reader.push(called.make(reader, *arguments))
@@ -277,6 +287,9 @@ def _build(reader):
     if reader.stack and allowed.named(f'{type(reader.stack[-1]).__module__}.{type(reader.stack[-1]).__qualname__}'):
         _fill(reader.stack[-1], state)
         return
+    if reader.stack and program.sets(reader.stack[-1]):
+        program.fill(reader.stack[-1], _plain(state))
+        return
     target = reader.top(OrderedDict)
     if type(state) is not dict or state.keys() - {'_metadata'}:
         raise LoadError('[torch.load] the file sets attributes of an OrderedDict: only _metadata is known')
@@ -284,14 +297,14 @@ def _build(reader):
         target._metadata = state['_metadata']
 
 
-def stored_of(described):
+def _stored(reader):
     """The storage named by an id: ('storage', type, record, location, elements)."""
-    kind, storage, key, location, count = described[:5]
+    kind, storage, key, location, count = reader.pop()[:5]
     if kind not in ('storage', b'storage') or not isinstance(storage, Global) or not isinstance(storage.make, _StorageType):
         raise LoadError('[torch.load] data.pkl names something other than a storage')
     if type(key) is not str or type(location) is not str or type(count) is not int or count < 0:
         raise LoadError('[torch.load] data.pkl describes a storage in unknown ways')
-    return Stored(key, storage.make.dtype, count, location)
+    reader.push(Stored(key, storage.make.dtype, count, location))
 
 
 def _stack_global(reader):
@@ -312,7 +325,7 @@ _OPCODES = {ord(code): step for code, step in {
     'q': _put('<B'), 'r': _put('<I'), '\x94': _memoize, 'h': _get('<B'), 'j': _get('<I'),
     'a': _append, 'e': _appends, 's': _set_item, 'u': _set_items, '\x90': _add_items,
     'c': lambda reader: _global(reader, reader.line(), reader.line()), '\x93': _stack_global,
-    'R': _call, '\x81': _new, 'b': _build, 'Q': lambda reader: reader.push(stored_of(reader.pop())),
+    'R': _call, '\x81': _new, 'b': _build, 'Q': _stored,
 }.items()}
 
 
