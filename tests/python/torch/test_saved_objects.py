@@ -142,6 +142,11 @@ def test_nothing_is_called(make, why, capfd):
     assert capfd.readouterr().out == ''
 
 
+def test_only_objects_that_were_made_are_filled():
+    for value in (ours.nn.Parameter(ours.ones(1)), Point(1, 2), Colour.RED, Net, [], argparse.ArgumentParser()):
+        assert not program.sets(value)
+
+
 def test_classes_that_the_program_lacks_are_not_imported():
     with pytest.raises(pickle.UnpicklingError, match='import {} before'.format('nowhere.at_all')):
         program.find('nowhere.at_all', 'Row')

@@ -14,6 +14,7 @@ import os
 import sys
 import sysconfig
 import types
+from typing import Any
 
 from ... import _devices
 from ..._core import Shortcut, Tensor
@@ -107,11 +108,11 @@ def attribute(owner, name):
     return find('torch', name)
 
 
-def make(kind, arguments):
+def make(kind: Any, arguments) -> Any:
     """An empty object of a class, or a named tuple of its values."""
-    if issubclass(kind, tuple) and hasattr(kind, '_fields') and len(arguments) == len(kind._fields):
+    if tuple in kind.__mro__ and len(getattr(kind, '_fields', ())) == len(arguments) != 0:
         return tuple.__new__(kind, arguments)
-    base = next(each for each in kind.__mro__ if not each.__flags__ & 1 << 9)  # Py_TPFLAGS_HEAPTYPE: a class of Python
+    base: Any = next(each for each in kind.__mro__ if not each.__flags__ & 1 << 9)  # Py_TPFLAGS_HEAPTYPE: a class of Python
     if base not in _BASES or arguments:
         _refuse(name_of(kind), f'is made of a {base.__name__}')
     if _is_standard(kind) or hasattr(kind, '__del__'):
@@ -119,7 +120,7 @@ def make(kind, arguments):
     return base.__new__(kind)
 
 
-def call(kind, arguments):
+def call(kind: Any, arguments) -> Any:
     """What the file makes by calling a class: a member of an enumeration, or a container. Functions of Tenon's are pickled as calls, too."""
     from ..optim.state import States
     kinds = tuple(map(type, arguments))
@@ -130,9 +131,10 @@ def call(kind, arguments):
     if kinds == _PICKLED_BY.get(kind):
         return kind(*arguments)
     if isinstance(kind, enum.EnumMeta) and len(arguments) == 1:
-        found = [member for member in kind if member.value == arguments[0]]
-        if found:
-            return found[0]
+        members: Any = kind.__members__.values()
+        for member in members:
+            if member.value == arguments[0]:
+                return member
     elif kind in _CALLED and set(kinds) <= _CALLED[kind] or kind is States and kinds == (dict,):
         return kind(*arguments)
     name = name_of(kind) if isinstance(kind, type) else getattr(kind, '__name__', str(kind))
@@ -142,20 +144,21 @@ def call(kind, arguments):
 def sets(target):
     """Whether the file may set the attributes of a value: an object that make() made."""
     kind = type(target)
-    return kind.__flags__ & 1 << 9 and not isinstance(target, (type, enum.Enum, tuple)) and not _is_standard(kind)
+    return kind.__flags__ & 1 << 9 and not isinstance(target, (type, enum.Enum, tuple, Tensor)) and not _is_standard(kind)
 
 
-def fill(target, state):
+def fill(target: Any, state):
     """Gives an object its attributes."""
     from ..optim import Optimizer
     from ..optim.lr_scheduler import LRScheduler
     kept, slots = state if type(state) is tuple and len(state) == 2 else (state, None)
     if type(kept) not in (dict, type(None)) or type(slots) not in (dict, type(None)):
         raise LoadError(f'[torch.load] the attributes of a {type(target).__name__} are a {type(state).__name__}')
-    if hasattr(target, '__setstate__'):
+    own = getattr(target, '__setstate__', None)
+    if own is not None:
         if not isinstance(target, (Module, Optimizer, LRScheduler)):
             _refuse(name_of(type(target)), 'has a __setstate__() of its own')
-        target.__setstate__(state)
+        own(state)
         return
     try:
         if kept:

@@ -95,7 +95,7 @@ class Reader:
     def top(self, *kinds):
         """The topmost value, which must be of one of these types."""
         value = self.stack[-1]
-        if type(value) not in kinds and not (isinstance(value, kinds) and program.sets(value)):
+        if type(value) not in kinds and not (self.find and isinstance(value, kinds) and program.sets(value)):
             raise LoadError(f'[torch.load] data.pkl fills a {type(value).__name__} at byte {self.at}')
         return value
 
@@ -287,7 +287,7 @@ def _build(reader):
     if reader.stack and allowed.named(f'{type(reader.stack[-1]).__module__}.{type(reader.stack[-1]).__qualname__}'):
         _fill(reader.stack[-1], state)
         return
-    if reader.stack and program.sets(reader.stack[-1]):
+    if reader.find and reader.stack and program.sets(reader.stack[-1]):
         program.fill(reader.stack[-1], _plain(state))
         return
     target = reader.top(OrderedDict)
