@@ -65,7 +65,7 @@ def calls_of(judge, entry):
 def looped(call, batches):
     """The results of the loop, or None where they have several shapes, or there are none."""
     try:
-        rows = [call(*(x[i] for x in batches)) for i in range(ENTRIES)]
+        rows = [call(*(x[i].clone() for x in batches)) for i in range(ENTRIES)]  # as_strided of a view would reach the other entries
         return [ours.stack(list(column)) for column in zip(*rows)] or None
     except (RuntimeError, ValueError, TypeError, LookupError, tenon.Error, NotImplementedError):
         return None
