@@ -82,7 +82,8 @@ Pieces pieces_of(const ConvGeometry& g, size_t element, int64_t most_positions) 
 // behind its end.
 template <class T>
 T* copy_piece(const ConvGeometry& g, const Pieces& p, const Pieces::Piece& piece, const T* image) {
-  T* copy = workspace<T>(Workspace::Columns, p.planes * p.source.plane() + 64);
+  // Vectors of the last tap run past the last line, by less than its length and their own.
+  T* copy = workspace<T>(Workspace::Columns, p.planes * p.source.plane() + p.source.pitch + 64);
   for (int64_t plane = 0; plane < p.planes; ++plane) {
     const int64_t c = plane / g.kernel[0], kz = plane % g.kernel[0];
     const int64_t z = piece.slice * g.stride[0] - g.padding[0] + kz * g.dilation[0];
