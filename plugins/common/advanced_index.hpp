@@ -12,10 +12,9 @@ namespace tenon {
 struct IndexAxis {
   const tn_view* index;
   int64_t dim;
-  int64_t size;  // indices are below it
-  int64_t step;  // of one index, in blocks
-  int64_t set =
-      0;  // of a mask: how many positions; the most there may be, until somebody counts them
+  int64_t size;     // indices are below it
+  int64_t step;     // of one index, in blocks
+  int64_t set = 0;  // positions of a mask; the most there may be, until they are counted
 
   bool is_mask() const { return index->dtype == TN_DTYPE_BOOL; }
 };
