@@ -18,6 +18,8 @@ TYPES = {'int64_t': 'int', 'double': 'float', 'bool': 'bool', 'std::string': 'st
          'Sizes': 'int[]', 'IntList': 'int[]', 'Factors': 'float[]', 'Betas': 'float[2]', 'Activation': 'str', 'Generator': 'generator',
          'Optimizer': 'Optimizer', 'std::function<double(int64_t)>': 'function',
          'DistanceFunction': 'function'}
+# Parameters that would hide a member of their class have other names in C++.
+NAMES = {'with_bias': 'bias', 'weights': 'weight'}
 NAMESPACE = {'nn': 'nn::', 'torch': 'nn::', 'init': 'nn::init::', 'optim': 'optim::', 'clip': 'optim::', 'scheduler': 'optim::'}
 # What the test supplies to the functions and constructors of a section.
 BEFORE = {'nn': '', 'torch': '', 'init': 'Tensor tensor = ones({2, 2}); ', 'optim': 'const auto params = trained(); ',
@@ -136,7 +138,7 @@ def argument_of(text):
     kind, default = type_of(found[1]), found[3]
     if default in ('{}', 'Tensor()') and not kind.endswith('?'):
         kind += '?'
-    return HeaderArgument(kind, found[2], default is None, None if default is None else value_of(kind, default), found[1])
+    return HeaderArgument(kind, NAMES.get(found[2], found[2]), default is None, None if default is None else value_of(kind, default), found[1])
 
 
 class Headers:
