@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dispatch/loop.hpp"
+#include "on_exit.hpp"
 #include "ops/number.hpp"
 
 namespace tenon::core {
@@ -105,23 +106,9 @@ struct ViewArgs {
   }
 };
 
-// Counts decompositions of plugins that run inside one another: one that calls itself would end at the end of the stack.
-class Nesting {
- public:
-  explicit Nesting(const Frame& frame) {
-    frame.require(depth_ < kDeepest, "its decomposition comes back to itself: {} run already",
-                  depth_);
-    ++depth_;
-  }
-  ~Nesting() { --depth_; }
-  Nesting(const Nesting&) = delete;
-  Nesting& operator=(const Nesting&) = delete;
-
- private:
-  static constexpr uint32_t kDeepest = 100;
-  static thread_local uint32_t depth_;
-};
-thread_local uint32_t Nesting::depth_ = 0;
+// Decompositions of plugins that run inside one another: one that calls itself would end at the end of the stack.
+constexpr uint32_t kDeepest = 100;
+thread_local uint32_t t_depth = 0;
 
 }  // namespace
 
@@ -166,7 +153,10 @@ uint32_t count_results(const Frame& frame) {
 
 void decompose_foreign(Frame& frame, tn_tensor** outs) {
   const tn_op_def& def = in_service(frame.op());
-  const Nesting nesting(frame);
+  frame.require(t_depth < kDeepest, "its decomposition comes back to itself: {} run already",
+                t_depth);
+  ++t_depth;
+  const OnExit over([] { --t_depth; });
   tn_status* status = def.decompose(def.self, frame.args(), frame.nargs(), outs, frame.nresults());
   if (status != nullptr) std::fill_n(outs, frame.nresults(), nullptr);  // no results on error
   check(status);

@@ -1,10 +1,10 @@
 """Objects of any class, as pickle takes them apart and names them."""
 import copyreg
-import functools
-import importlib
 import pickle
 import types
 from typing import Any, NamedTuple
+
+from .._shortcuts import _at
 
 _CALLED_BY_NAME = (type, types.FunctionType, types.BuiltinFunctionType)
 
@@ -43,14 +43,9 @@ def name_of(made):
     name = getattr(made, '__qualname__', None) or getattr(made, '__name__', type(made).__qualname__)
     module = getattr(made, '__module__', None) or pickle.whichmodule(made, name)  # pyright: ignore[reportAttributeAccessIssue]
     try:
-        if called(module, name) is made:
+        if _at(module, name) is made:
             return module, name
     except (ImportError, AttributeError):
         pass
     raise TypeError(f'[torch.save] cannot write {module}.{name}: that name does not lead to it. Define it at the top of a module, or save tensors and '
                     'plain values, such as a state_dict()')
-
-
-def called(module, name):
-    """What a name in a module stands for."""
-    return functools.reduce(getattr, name.split('.'), importlib.import_module(module))

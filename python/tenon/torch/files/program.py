@@ -9,7 +9,6 @@ import argparse
 import collections
 import enum
 import functools
-import importlib
 import os
 import sys
 import sysconfig
@@ -72,7 +71,7 @@ def _ours(module, name):
     module, prefix = _INNER.get(module, (module, ''))
     place = module if module.startswith('tenon') else f'tenon.{module}'
     try:
-        return functools.reduce(getattr, name[name.startswith(prefix) and len(prefix):].split('.'), importlib.import_module(place))
+        return _shortcuts._at(place, name.removeprefix(prefix))
     except (ImportError, AttributeError):
         raise LoadError(f'[torch.load] the file holds an object of {module}.{name}, which does not exist here') from None
 
@@ -147,23 +146,13 @@ def sets(target):
     return kind.__flags__ & 1 << 9 and not isinstance(target, (type, enum.Enum, tuple, Tensor)) and not _is_standard(kind)
 
 
-def fill(target: Any, state):
-    """Gives an object its attributes."""
+def check_state(target, state):
+    """Refuses a `__setstate__` that is not of a module or an optimizer, and what these cannot take."""
     from ..optim import Optimizer
     from ..optim.lr_scheduler import LRScheduler
-    kept, slots = state if type(state) is tuple and len(state) == 2 else (state, None)
-    if type(kept) not in (dict, type(None)) or type(slots) not in (dict, type(None)):
-        raise LoadError(f'[torch.load] the attributes of a {type(target).__name__} are a {type(state).__name__}')
-    own = getattr(target, '__setstate__', None)
-    if own is not None:
-        if not isinstance(target, (Module, Optimizer, LRScheduler)):
-            _refuse(name_of(type(target)), 'has a __setstate__() of its own')
-        own(state)
+    if not hasattr(target, '__setstate__'):
         return
-    try:
-        if kept:
-            vars(target).update(kept)
-        for name, value in (slots or {}).items():
-            object.__setattr__(target, name, value)
-    except (AttributeError, TypeError) as error:
-        raise LoadError(f'[torch.load] a {type(target).__name__} does not take its attributes: {error}') from error
+    if not isinstance(target, (Module, Optimizer, LRScheduler)):
+        _refuse(name_of(type(target)), 'has a __setstate__() of its own')
+    if type(state) is not dict:
+        raise LoadError(f'[torch.load] the attributes of a {type(target).__name__} are a {type(state).__name__}')

@@ -252,8 +252,8 @@ def _new(reader):
     reader.push(called.function.__new__(called.function, *map(_plain, arguments)))
 
 
-def _fill(target, state):
-    """Gives an object its attributes as pickle does."""
+def _fill(target, state, put=setattr):
+    """Gives an object its attributes as pickle does. put: sets a slot."""
     if hasattr(target, '__setstate__'):
         target.__setstate__(_plain(state))
         return
@@ -264,8 +264,8 @@ def _fill(target, state):
         if kept:
             vars(target).update(kept)
         for name, value in (slots or {}).items():
-            setattr(target, name, value)
-    except AttributeError as error:
+            put(target, name, value)
+    except (AttributeError, TypeError) as error:
         raise LoadError(f'[torch.load] a {type(target).__name__} does not take its attributes: {error}') from error
 
 
@@ -288,7 +288,8 @@ def _build(reader):
         _fill(reader.stack[-1], state)
         return
     if reader.find and reader.stack and program.sets(reader.stack[-1]):
-        program.fill(reader.stack[-1], _plain(state))
+        program.check_state(reader.stack[-1], state)
+        _fill(reader.stack[-1], _plain(state), object.__setattr__)
         return
     target = reader.top(OrderedDict)
     if type(state) is not dict or state.keys() - {'_metadata'}:
