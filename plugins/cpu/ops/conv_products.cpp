@@ -21,26 +21,42 @@ void for_items(int64_t items, int64_t work_each, Body&& body) {
   });
 }
 
-// The outputs of an image in slices of depth and stretches of rows, each with its own copy of the
-// rows it reads.
+// The outputs of an image in stretches of depth and of rows, each with its own copy of the rows it
+// reads. Slices of one stretch share the planes that several of them read.
 struct Pieces {
   TapSource source;
-  int64_t planes;  // of the copy: channels × taps in depth
-  int64_t step;    // rows of outputs in a piece
+  int64_t depths, apart;  // planes of the copy for each channel, and of the image between two
+  int64_t slices, step;   // of outputs in a piece, and their rows
   int64_t per_slice, per_image;
   std::vector<int32_t> at;  // of each product of a filter
 
   // Where a piece lies.
   struct Piece {
-    int64_t image, slice, y0, rows;
+    int64_t image, z0, slices, y0, rows;
   };
   Piece piece(const ConvGeometry& g, int64_t item) const {
-    const int64_t image = item / per_image, rest = item % per_image, y0 = rest % per_slice * step;
-    return {image, rest / per_slice, y0, std::min(step, g.out[1] - y0)};
+    const int64_t image = item / per_image, rest = item % per_image, y0 = rest % per_slice * step,
+                  z0 = rest / per_slice * slices;
+    return {image, z0, std::min(slices, g.out[0] - z0), y0, std::min(step, g.out[1] - y0)};
   }
+  void share_planes(const ConvGeometry& g, size_t element);
 };
 
 constexpr int64_t kCopyBytes = 256 * 1024;
+
+// As many slices as the copy has room for, where each takes whole planes; with one, no planes between its taps.
+void Pieces::share_planes(const ConvGeometry& g, size_t element) {
+  const int64_t reach = g.dilation[0] * (g.kernel[0] - 1) + 1, stride = g.stride[0],
+                plane = g.channels * source.plane() * static_cast<int64_t>(element),
+                room = (kCopyBytes / std::max<int64_t>(plane, 1) - reach) / stride + 1,
+                images = std::max<int64_t>(1, g.batch * g.groups),
+                most = std::max<int64_t>(1, g.out[0] * images / max_threads());
+  slices = per_slice > 1 || stride >= reach
+               ? 1
+               : std::clamp<int64_t>(room, 1, std::min(most, std::max<int64_t>(1, g.out[0])));
+  apart = slices > 1 ? 1 : g.dilation[0];
+  depths = slices > 1 ? (slices - 1) * stride + reach : g.kernel[0];
+}
 
 Pieces pieces_of(const ConvGeometry& g, size_t element, int64_t most_positions) {
   Pieces p;
@@ -54,9 +70,8 @@ Pieces pieces_of(const ConvGeometry& g, size_t element, int64_t most_positions) 
     s.phases[d] = std::min(s.stride[d], reach[d] + 1);
   }
   s.pitch = g.out[2] + reach[1] / s.stride[1];
-  p.planes = g.channels * g.kernel[0];
-  const int64_t line = std::max<int64_t>(
-      1, p.planes * s.phases[0] * s.phases[1] * s.pitch * static_cast<int64_t>(element));
+  const int64_t line = std::max<int64_t>(1, g.channels * g.kernel[0] * s.phases[0] * s.phases[1] *
+                                                s.pitch * static_cast<int64_t>(element));
   const int64_t images = std::max<int64_t>(1, g.batch * g.groups * g.out[0]),
                 threads = max_threads();
   p.step = std::min({g.out[1], std::max<int64_t>(4, kCopyBytes / line - reach[0] / s.stride[0]),
@@ -65,16 +80,19 @@ Pieces pieces_of(const ConvGeometry& g, size_t element, int64_t most_positions) 
   if (images < threads)
     p.step = std::min(p.step, std::max<int64_t>(1, (g.out[1] * images + threads - 1) / threads));
   p.per_slice = (g.out[1] + p.step - 1) / p.step;
-  p.per_image = p.per_slice * g.out[0];
   s.rows = p.step + reach[0] / s.stride[0];
-  for (int64_t plane = 0; plane < p.planes; ++plane)
-    for (int64_t ky = 0; ky < g.kernel[1]; ++ky)
-      for (int64_t kx = 0; kx < g.kernel[2]; ++kx) {
-        const int64_t y = ky * g.dilation[1], x = kx * g.dilation[2];
-        const int64_t phase = y % s.stride[0] * s.phases[1] + x % s.stride[1];
-        p.at.push_back(static_cast<int32_t>(plane * s.plane() + phase * s.rows * s.pitch +
-                                            y / s.stride[0] * s.pitch + x / s.stride[1]));
-      }
+  p.share_planes(g, element);
+  p.per_image = p.per_slice * ((g.out[0] + p.slices - 1) / p.slices);
+  for (int64_t channel = 0; channel < g.channels; ++channel)
+    for (int64_t kz = 0; kz < g.kernel[0]; ++kz)
+      for (int64_t ky = 0; ky < g.kernel[1]; ++ky)
+        for (int64_t kx = 0; kx < g.kernel[2]; ++kx) {
+          const int64_t plane = channel * p.depths + kz * g.dilation[0] / p.apart,
+                        y = ky * g.dilation[1], x = kx * g.dilation[2],
+                        phase = y % s.stride[0] * s.phases[1] + x % s.stride[1];
+          p.at.push_back(static_cast<int32_t>(plane * s.plane() + phase * s.rows * s.pitch +
+                                              y / s.stride[0] * s.pitch + x / s.stride[1]));
+        }
   return p;
 }
 
@@ -83,14 +101,26 @@ Pieces pieces_of(const ConvGeometry& g, size_t element, int64_t most_positions) 
 template <class T>
 T* copy_piece(const ConvGeometry& g, const Pieces& p, const Pieces::Piece& piece, const T* image) {
   // Vectors of the last tap run past the last line, by less than its length and their own.
-  T* copy = workspace<T>(Workspace::Columns, p.planes * p.source.plane() + p.source.pitch + 64);
-  for (int64_t plane = 0; plane < p.planes; ++plane) {
-    const int64_t c = plane / g.kernel[0], kz = plane % g.kernel[0];
-    const int64_t z = piece.slice * g.stride[0] - g.padding[0] + kz * g.dilation[0];
-    const T* from = z < 0 || z >= g.in[0] ? nullptr : image + (c * g.in[0] + z) * g.in[1] * g.in[2];
-    copy_plane(p.source, from, piece.y0, copy + plane * p.source.plane());
-  }
+  T* copy = workspace<T>(Workspace::Columns,
+                         g.channels * p.depths * p.source.plane() + p.source.pitch + 64);
+  const int64_t read = p.depths - (p.slices - piece.slices) * g.stride[0];
+  for (int64_t c = 0; c < g.channels; ++c)
+    for (int64_t plane = 0; plane < read; ++plane) {
+      const int64_t z = piece.z0 * g.stride[0] - g.padding[0] + plane * p.apart;
+      const T* from =
+          z < 0 || z >= g.in[0] ? nullptr : image + (c * g.in[0] + z) * g.in[1] * g.in[2];
+      copy_plane(p.source, from, piece.y0, copy + (c * p.depths + plane) * p.source.plane());
+    }
   return copy;
+}
+// visit(what the taps read, where the outputs begin in a plane of them) for each slice of a piece.
+template <class T, class Visit>
+void for_slices(const ConvGeometry& g, const Pieces& p, const Pieces::Piece& piece, const T* image,
+                Visit&& visit) {
+  const T* const copy = copy_piece(g, p, piece, image);
+  for (int64_t i = 0; i < piece.slices; ++i)
+    visit(copy + i * g.stride[0] * p.source.plane(),
+          ((piece.z0 + i) * g.out[1] + piece.y0) * g.out[2]);
 }
 
 // out (filters × positions) = weight (filters × channels) · x
@@ -152,18 +182,19 @@ void conv_forward(const ConvGeometry& g, const T* x, const T* weight, const T* b
   if (wants_unfolding(g, kForward)) return unfolded_forward(g, x, weight, bias, out);
   if (g.pointwise()) return pointwise_forward(g, x, weight, bias, out);
   const Pieces p = pieces_of(g, sizeof(T), INT32_MAX);
-  for_items(
-      g.batch * g.groups * p.per_image, g.filters * depth * p.step * g.out[2], [&](int64_t item) {
-        const Pieces::Piece piece = p.piece(g, item);
-        const int64_t group = piece.image % g.groups;
-        const T* copy = copy_piece(g, p, piece, x + piece.image * g.channels * g.in_plane());
-        tap_product(
-            {g.filters, depth, weight + group * g.filters * depth,
-             bias == nullptr ? nullptr : bias + group * g.filters, copy, p.at.data(), piece.rows,
-             g.out[2], p.source.pitch,
-             out + piece.image * g.filters * plane + (piece.slice * g.out[1] + piece.y0) * g.out[2],
-             plane, g.out[2], 1});
-      });
+  for_items(g.batch * g.groups * p.per_image, g.filters * depth * p.slices * p.step * g.out[2],
+            [&](int64_t item) {
+              const Pieces::Piece piece = p.piece(g, item);
+              const int64_t group = piece.image % g.groups;
+              for_slices(g, p, piece, x + piece.image * g.channels * g.in_plane(),
+                         [&](const T* source, int64_t first) {
+                           tap_product({g.filters, depth, weight + group * g.filters * depth,
+                                        bias == nullptr ? nullptr : bias + group * g.filters,
+                                        source, p.at.data(), piece.rows, g.out[2], p.source.pitch,
+                                        out + piece.image * g.filters * plane + first, plane,
+                                        g.out[2], 1});
+                         });
+            });
 }
 
 // gweightᵀ (depth × filters) = sum of source · gᵀ. Each thread sums a stretch of the pieces; the
@@ -178,18 +209,23 @@ void conv_backward_weight(const ConvGeometry& g, const T* grad, const T* x, T* g
   const int64_t items = g.batch * g.groups * p.per_image,
                 parts = std::clamp<int64_t>(max_threads(), 1, std::max<int64_t>(items, 1));
   T* sums = workspace<T>(Workspace::Sums, parts * count);
-  for_items(parts, count / g.groups * p.step * g.out[2] * items / parts, [&](int64_t part) {
-    std::fill(sums + part * count, sums + (part + 1) * count, T(0));
-    for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
-      const Pieces::Piece piece = p.piece(g, item);
-      const T* copy = copy_piece(g, p, piece, x + piece.image * g.channels * g.in_plane());
-      T* packed = workspace<T>(Workspace::Packed, tap_room(piece.rows, g.out[2], p.source.pitch));
-      tap_gradient(
-          {g.filters, depth, copy, p.at.data(), piece.rows, g.out[2], p.source.pitch,
-           grad + piece.image * g.filters * plane + (piece.slice * g.out[1] + piece.y0) * g.out[2],
-           plane, packed, sums + part * count + piece.image % g.groups * depth * g.filters});
-    }
-  });
+  for_items(
+      parts, count / g.groups * p.slices * p.step * g.out[2] * items / parts, [&](int64_t part) {
+        std::fill(sums + part * count, sums + (part + 1) * count, T(0));
+        for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
+          const Pieces::Piece piece = p.piece(g, item);
+          T* packed =
+              workspace<T>(Workspace::Packed, tap_room(piece.rows, g.out[2], p.source.pitch));
+          for_slices(
+              g, p, piece, x + piece.image * g.channels * g.in_plane(),
+              [&](const T* source, int64_t first) {
+                tap_gradient({g.filters, depth, source, p.at.data(), piece.rows, g.out[2],
+                              p.source.pitch, grad + piece.image * g.filters * plane + first, plane,
+                              packed,
+                              sums + part * count + piece.image % g.groups * depth * g.filters});
+              });
+        }
+      });
   parallel_for(g.groups * g.filters, std::max<int64_t>(1, kGrainCopy / depth),
                [&](int64_t begin, int64_t end) {
                  for (int64_t filter = begin; filter < end; ++filter) {

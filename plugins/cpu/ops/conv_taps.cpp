@@ -1,7 +1,6 @@
 #include "ops/conv_taps.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/conv_taps.cpp"
@@ -29,10 +28,56 @@ HWY_INLINE void copy_stretch(const T* from, int64_t n, T* to, int64_t step) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-  if (kMasks && i < n)
-    hn::BlendedStore(hn::LoadU(d, from + i), hn::FirstN(d, static_cast<size_t>(n - i)), d, to + i);
-  else
+  if (kMasks && i < n) {
+    const auto rest = hn::FirstN(d, static_cast<size_t>(n - i));
+    hn::BlendedStore(hn::MaskedLoad(rest, d, from + i), rest, d, to + i);
+  } else {
     for (; i < n; ++i) to[i] = from[i];
+  }
+}
+
+// [first, last) of a line of `pitch` elements from `from`, zeros before and behind.
+template <class T>
+HWY_INLINE void copy_line(const T* from, int64_t first, int64_t last, int64_t pitch, T* out) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), n = last - first;
+  if (n < lanes || first > lanes || pitch - last > lanes) {
+    std::fill(out, out + pitch, T(0));
+    copy_stretch(from, n, out + first, 1);
+    return;
+  }
+  hn::StoreU(hn::Zero(d), d, out);
+  hn::StoreU(hn::Zero(d), d, out + pitch - lanes);
+  for (int64_t i = 0; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::LoadU(d, from + i), d, out + first + i);
+  hn::StoreU(hn::LoadU(d, from + n - lanes), d, out + last - lanes);
+}
+
+template <class T>
+void plane_of(const TapSource& s, const T* plane, int64_t row0, T* out) {
+  for (int64_t py = 0; py < s.phases[0]; ++py)
+    for (int64_t px = 0; px < s.phases[1]; ++px) {
+      const int64_t shift = px + s.offset[1], stride = s.stride[1];
+      const int64_t first =
+          std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + stride - 1) / stride, 0, s.pitch);
+      const int64_t last = std::clamp<int64_t>(
+          s.in[1] <= shift ? 0 : (s.in[1] - shift + stride - 1) / stride, first, s.pitch);
+      for (int64_t r = 0; r < s.rows; ++r, out += s.pitch) {
+        const int64_t y = (row0 + r) * s.stride[0] + py + s.offset[0];
+        if (plane == nullptr || y < 0 || y >= s.in[0]) {
+          std::fill(out, out + s.pitch, T(0));
+          continue;
+        }
+        const T* line = plane + y * s.in[1] + first * stride + shift;
+        if (stride == 1) {
+          copy_line(line, first, last, s.pitch, out);
+          continue;
+        }
+        std::fill(out, out + first, T(0));
+        for (int64_t w = first; w < last; ++w) out[w] = line[(w - first) * stride];
+        std::fill(out + last, out + s.pitch, T(0));
+      }
+    }
 }
 
 // Positions run on over line ends, so that narrow images fill vectors; what lies between the lines
@@ -107,6 +152,12 @@ void gradient_of(const TapGradient<T>& t) {
   }
 }
 
+void plane_f32(const TapSource& s, const float* plane, int64_t row0, float* out) {
+  plane_of(s, plane, row0, out);
+}
+void plane_f64(const TapSource& s, const double* plane, int64_t row0, double* out) {
+  plane_of(s, plane, row0, out);
+}
 void product_f32(const TapProduct<float>& t) { product_of(t); }
 void product_f64(const TapProduct<double>& t) { product_of(t); }
 void gradient_f32(const TapGradient<float>& t) { gradient_of(t); }
@@ -117,6 +168,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tenon::cpu {
+HWY_EXPORT(plane_f32);
+HWY_EXPORT(plane_f64);
 HWY_EXPORT(product_f32);
 HWY_EXPORT(product_f64);
 HWY_EXPORT(gradient_f32);
@@ -130,34 +183,12 @@ void tap_gradient(const TapGradient<float>& gradient) {
 void tap_gradient(const TapGradient<double>& gradient) {
   HWY_DYNAMIC_DISPATCH(gradient_f64)(gradient);
 }
-
-template <class T>
-void copy_plane(const TapSource& s, const T* plane, int64_t row0, T* out) {
-  for (int64_t py = 0; py < s.phases[0]; ++py)
-    for (int64_t px = 0; px < s.phases[1]; ++px) {
-      const int64_t shift = px + s.offset[1], stride = s.stride[1];
-      const int64_t first =
-          std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + stride - 1) / stride, 0, s.pitch);
-      const int64_t last = std::clamp<int64_t>(
-          s.in[1] <= shift ? 0 : (s.in[1] - shift + stride - 1) / stride, first, s.pitch);
-      for (int64_t r = 0; r < s.rows; ++r, out += s.pitch) {
-        const int64_t y = (row0 + r) * s.stride[0] + py + s.offset[0];
-        if (plane == nullptr || y < 0 || y >= s.in[0]) {
-          std::fill(out, out + s.pitch, T(0));
-          continue;
-        }
-        const T* line = plane + y * s.in[1] + first * stride + shift;
-        std::fill(out, out + first, T(0));
-        if (stride == 1)
-          std::memcpy(out + first, line, static_cast<size_t>(last - first) * sizeof(T));
-        else
-          for (int64_t w = first; w < last; ++w) out[w] = line[(w - first) * stride];
-        std::fill(out + last, out + s.pitch, T(0));
-      }
-    }
+void copy_plane(const TapSource& source, const float* plane, int64_t row0, float* out) {
+  HWY_DYNAMIC_DISPATCH(plane_f32)(source, plane, row0, out);
 }
-template void copy_plane(const TapSource&, const float*, int64_t, float*);
-template void copy_plane(const TapSource&, const double*, int64_t, double*);
+void copy_plane(const TapSource& source, const double* plane, int64_t row0, double* out) {
+  HWY_DYNAMIC_DISPATCH(plane_f64)(source, plane, row0, out);
+}
 
 }  // namespace tenon::cpu
 #endif

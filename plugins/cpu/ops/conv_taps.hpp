@@ -19,8 +19,8 @@ struct TapSource {
   int64_t plane() const { return phases[0] * phases[1] * rows * pitch; }
 };
 // One channel; `plane` NULL gives zeros.
-template <class T>
-void copy_plane(const TapSource& source, const T* plane, int64_t row0, T* out);
+void copy_plane(const TapSource& source, const float* plane, int64_t row0, float* out);
+void copy_plane(const TapSource& source, const double* plane, int64_t row0, double* out);
 
 // out[f, y, x] = bias[f] + sum over p of weight[f, p]·source[at[p] + y·pitch + x], in
 // elements behind `out`.

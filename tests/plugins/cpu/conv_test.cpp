@@ -167,6 +167,20 @@ TEST(Conv, FewFiltersOfAGroup) {
   }
 }
 
+// Slices of depth that share a copy: a rest of them, strides and dilations of depth, more than the copy has room for, lines that are
+// shorter and longer than vectors.
+TEST(Conv, SlicesOfDepthShareACopy) {
+  uint32_t seed = 1300;
+  for (const DType dtype : {DType::F32, DType::F64})
+    for (const int64_t width : {3, 9, 33}) {
+      check({{1, 6, 13, 6, width}, {6, 1, 3, 3, 3}, {1}, {1}, {1}, 6}, dtype, seed += 5);
+      check({{2, 4, 14, 5, width}, {8, 1, 3, 3, 2}, {2, 1, 1}, {1}, {3, 1, 1}, 4}, dtype,
+            seed += 5);
+      check({{1, 2, 12, 5, width}, {3, 2, 2, 3, 3}, {3, 1, 2}, {0, 1, 2}, {1}}, dtype, seed += 5);
+    }
+  check({{1, 3, 9, 80, 90}, {3, 1, 3, 3, 3}, {1}, {1}, {1}, 3}, DType::F32, seed += 5);
+}
+
 // A tap that never reads what is not finite, as it lies in the image's corner, keeps its gradient.
 TEST(Conv, GradientOfTapsBesideInfinity) {
   Array x({1, 2, 6, 6});
