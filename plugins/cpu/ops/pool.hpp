@@ -23,13 +23,16 @@ struct Pooling : PoolGeometry {
   Pooling(const tn_call& call, uint32_t op);
 };
 
-// visit(plane) over threads; `cost` is about the elements that a plane touches.
+// visit(first plane, behind the last) over threads; `cost` is about the elements that a plane touches.
+template <class Visit>
+void for_ranges_of_planes(const Pooling& pool, int64_t cost, Visit&& visit) {
+  parallel_for(pool.planes, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(cost, 1)), visit);
+}
 template <class Visit>
 void for_planes(const Pooling& pool, int64_t cost, Visit&& visit) {
-  parallel_for(pool.planes, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(cost, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t plane = begin; plane < end; ++plane) visit(plane);
-               });
+  for_ranges_of_planes(pool, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) visit(plane);
+  });
 }
 
 // visit(output position, window z, window y, window x) for each output of a plane.
@@ -46,5 +49,8 @@ bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* 
 template <class T>  // u8, i8
 bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices);
 bool avg_pool_rows(const Pooling& pool, const float* x, float* values);
+// The same for windows with long lines.
+bool max_pool_wide(const Pooling& pool, const float* x, float* values, int64_t* indices);
+bool avg_pool_wide(const Pooling& pool, const float* x, float* values);
 
 }  // namespace tenon::cpu

@@ -67,7 +67,7 @@ void run_forward(const tn_call& call, const Pooling& pool) {
     const T* x = data_of<const T>(input(call, arg::avg_pool::x));
     T* out = data_of<T>(output(call));
     if constexpr (std::is_same_v<T, float>)
-      if (avg_pool_rows(pool, x, out)) return;
+      if (avg_pool_rows(pool, x, out) || avg_pool_wide(pool, x, out)) return;
     for_planes(pool, pool.in_plane() + pool.out_plane(), [&](int64_t plane) {
       average_plane(pool, x + plane * pool.in_plane(), out + plane * pool.out_plane());
     });

@@ -43,7 +43,9 @@ void max_pool(const tn_call& call) {
   const auto by_rows = [&]<class T>(Tag<T>) {
     return max_pool_rows(pool, data_of<const T>(x), data_of<T>(values), indices);
   };
-  if ((x.dtype == TN_DTYPE_F32 && by_rows(Tag<float>())) ||
+  if ((x.dtype == TN_DTYPE_F32 &&
+       (by_rows(Tag<float>()) ||
+        max_pool_wide(pool, data_of<const float>(x), data_of<float>(values), indices))) ||
       (x.dtype == TN_DTYPE_U8 && by_rows(Tag<uint8_t>())) ||
       (x.dtype == TN_DTYPE_I8 && by_rows(Tag<int8_t>())))
     return;

@@ -19,19 +19,20 @@ struct Plane {
   const Pooling& pool;
   int64_t kernel, stride, shift;  // window o begins at o·stride - shift
   const float* x = nullptr;
-  int64_t room = 0;  // elements that are readable from x on
+  int64_t room = 0;                       // elements that are readable from x on
+  std::vector<int64_t>* lines = nullptr;  // kept from plane to plane
 
-  Plane of(const float* elements, int64_t readable) const {
-    return {pool, kernel, stride, shift, elements, readable};
+  Plane of(const float* elements, int64_t readable, std::vector<int64_t>& kept) const {
+    return {pool, kernel, stride, shift, elements, readable, &kept};
   }
 };
 // What one row of outputs reads of it.
 struct OutputRow {
   const Plane& plane;
-  int64_t begin;               // of its first output
-  int64_t first;               // of the first line of inputs
-  int64_t size;                // lines that count for averages
-  std::vector<int64_t> lines;  // where each line of inputs begins
+  std::vector<int64_t>& lines;  // where each line of inputs begins
+  int64_t begin = 0;            // of its first output
+  int64_t first = 0;            // of the first line of inputs
+  int64_t size = 0;             // lines that count for averages
 
   void move(const Window& slices, const Window& rows) {
     const int64_t height = plane.pool.in[1], width = plane.pool.in[2];
@@ -165,7 +166,7 @@ void fold_rows(const Plane& plane, const Fold& fold) {
   const int64_t first = std::min(out, (plane.shift + stride - 1) / stride);
   const int64_t last = std::clamp((width - plane.kernel + plane.shift + stride) / stride, first,
                                   out);  // of positive numbers
-  OutputRow row{plane, 0, 0, 0, {}};
+  OutputRow row{plane, *plane.lines};
   for (const Window& slices : pool.windows[0])
     for (const Window& rows : pool.windows[1]) {
       row.move(slices, rows);
@@ -184,23 +185,6 @@ void max_rows(const Plane& plane, float* values, int64_t* indices) {
 }
 void average_rows(const Plane& plane, float* values) { fold_rows(plane, Average{values}); }
 
-float sum_of(const float* x, int64_t n) {
-  const hn::ScalableTag<float> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto a = hn::Zero(d), b = a, c = a, e = a;
-  int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    a = hn::Add(a, hn::LoadU(d, x + i));
-    b = hn::Add(b, hn::LoadU(d, x + i + lanes));
-    c = hn::Add(c, hn::LoadU(d, x + i + 2 * lanes));
-    e = hn::Add(e, hn::LoadU(d, x + i + 3 * lanes));
-  }
-  for (; i + lanes <= n; i += lanes) a = hn::Add(a, hn::LoadU(d, x + i));
-  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
-  for (; i < n; ++i) sum += x[i];
-  return sum;
-}
-
 }  // namespace tenon::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -209,7 +193,6 @@ namespace tenon::cpu {
 namespace {
 HWY_EXPORT(max_rows);
 HWY_EXPORT(average_rows);
-HWY_EXPORT(sum_of);
 
 // An inner window is whole: it gives stride, width and shift, which the others must share.
 std::optional<Plane> even_plane(const Pooling& pool) {
@@ -229,52 +212,37 @@ std::optional<Plane> even_plane(const Pooling& pool) {
   return Plane{pool, kernel, stride, shift};
 }
 
-// visit(plane without elements, its number)
+// visit(plane without elements, its number, lines to keep)
 template <class Visit>
 bool each_even_plane(const Pooling& pool, Visit visit) {
   const std::optional<Plane> even = even_plane(pool);
   if (!even) return false;
-  for_planes(pool, pool.in_plane() + pool.out_plane(),
-             [&](int64_t number) { visit(*even, number); });
-  return true;
-}
-
-// Whether the one output of a plane reads all of it.
-bool reads_whole(const Pooling& pool) {
-  for (size_t d = 0; d < 3; ++d)
-    if (pool.out[d] != 1 || pool.windows[d][0].begin != 0 || pool.windows[d][0].end != pool.in[d])
-      return false;
+  for_ranges_of_planes(pool, pool.in_plane() + pool.out_plane(), [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> lines;
+    for (int64_t number = begin; number < end; ++number) visit(*even, number, lines);
+  });
   return true;
 }
 
 // The plane of that number, where all planes lie.
-Plane plane_in(const Plane& even, const float* x, int64_t number) {
+Plane plane_in(const Plane& even, const float* x, int64_t number, std::vector<int64_t>& lines) {
   const int64_t in = even.pool.in_plane();
-  return even.of(x + number * in, (even.pool.planes - number) * in);
+  return even.of(x + number * in, (even.pool.planes - number) * in, lines);
 }
 }  // namespace
 
 bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices) {
   const int64_t out = pool.out_plane();
-  return each_even_plane(pool, [&](const Plane& even, int64_t number) {
+  return each_even_plane(pool, [&](const Plane& even, int64_t number, auto& lines) {
     HWY_DYNAMIC_DISPATCH(max_rows)
-    (plane_in(even, x, number), values + number * out, indices + number * out);
+    (plane_in(even, x, number, lines), values + number * out, indices + number * out);
   });
 }
 
 bool avg_pool_rows(const Pooling& pool, const float* x, float* values) {
-  const int64_t in = pool.in_plane(), out = pool.out_plane();
-  if (reads_whole(pool)) {
-    float count = 1;
-    for (const std::vector<Window>& windows : pool.windows)
-      count *= static_cast<float>(windows[0].size);
-    for_planes(pool, in, [&](int64_t number) {
-      values[number] = HWY_DYNAMIC_DISPATCH(sum_of)(x + number * in, in) / count;
-    });
-    return true;
-  }
-  return each_even_plane(pool, [&](const Plane& even, int64_t number) {
-    HWY_DYNAMIC_DISPATCH(average_rows)(plane_in(even, x, number), values + number * out);
+  const int64_t out = pool.out_plane();
+  return each_even_plane(pool, [&](const Plane& even, int64_t number, auto& lines) {
+    HWY_DYNAMIC_DISPATCH(average_rows)(plane_in(even, x, number, lines), values + number * out);
   });
 }
 
@@ -282,11 +250,11 @@ bool avg_pool_rows(const Pooling& pool, const float* x, float* values) {
 template <class T>
 bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices) {
   const int64_t in = pool.in_plane(), out = pool.out_plane();
-  return each_even_plane(pool, [&](const Plane& even, int64_t number) {
+  return each_even_plane(pool, [&](const Plane& even, int64_t number, auto& lines) {
     const std::vector<float> wide(x + number * in, x + (number + 1) * in);
     std::vector<float> best(static_cast<size_t>(out));
     HWY_DYNAMIC_DISPATCH(max_rows)
-    (even.of(wide.data(), in), best.data(), indices + number * out);
+    (even.of(wide.data(), in, lines), best.data(), indices + number * out);
     for (size_t o = 0; o < best.size(); ++o)
       values[number * out + static_cast<int64_t>(o)] = static_cast<T>(best[o]);
   });

@@ -78,6 +78,11 @@ const Case kCases[] = {
     {{2, 3, 6, 9, 41}, {2, 3, 4}, {2, 1, 1}, {1, 1, 2}, {1}, false, false},
     {{2, 3, 7, 15}, {7, 15}, {1}, {0}, {1}},
     {{2, 3, 3, 5, 15}, {5, 5, 15}, {1}, {1, 0, 0}, {1}},
+    // Vectors along the windows: of 4 and 8 numbers, whole and with a rest.
+    {{2, 3, 21, 22}, {4}, {4}, {0}, {1}},
+    {{2, 3, 21, 22}, {5, 7}, {3}, {2, 3}, {1}, true},
+    {{2, 3, 21, 22}, {5, 8}, {4, 5}, {2, 4}, {1}, false, false},
+    {{1, 2, 9, 10, 55}, {3, 4, 37}, {3, 4, 9}, {1, 2, 18}, {1}},
 };
 
 TEST(MaxPool, EveryDtype) {
@@ -125,6 +130,30 @@ TEST(MaxPool, NotANumberWins) {
   }
 }
 
+// Along the lines of wide windows, wherever in a vector it lies.
+TEST(MaxPool, NotANumberWinsInWideWindows) {
+  const double low = -std::numeric_limits<double>::infinity();
+  for (const int64_t width : {4, 7, 8, 16, 21, 70}) {
+    const int64_t plane = 5 * width;
+    for (int64_t at = 0; at + 1 < plane; ++at) {
+      Array x({1, 2, 5, width}, low);
+      x[at] = std::nan("");
+      x[at + 1] = 3;
+      x[plane + at] = x[2 * plane - 1] = -2;
+      const auto got = adaptive_max_pool(to_tensor(x, DType::F32), {1});
+      EXPECT_TRUE(std::isnan(values(got.values)[0]));
+      EXPECT_EQ(values(got.values)[1], -2);
+      EXPECT_EQ(values(got.indices),
+                (std::vector<double>{static_cast<double>(at), static_cast<double>(at)}));
+    }
+    Array x({1, 2, 5, width}, low);
+    x[1] = x[plane - 1] = std::nan("");  // the last of several
+    const auto got = adaptive_max_pool(to_tensor(x, DType::F32), {1});
+    EXPECT_EQ(values(got.indices), (std::vector<double>{static_cast<double>(plane - 1), 0}));
+    EXPECT_EQ(values(got.values)[1], low);
+  }
+}
+
 TEST(AvgPool, EveryDtype) {
   for (const Case& c : kCases)
     for (const DType dtype : kFloats) {
@@ -150,9 +179,15 @@ TEST(AvgPool, EveryDtype) {
 }
 
 TEST(AdaptivePool, EveryDtype) {
-  const std::pair<Shape, Shape> cases[] = {
-      {{2, 3, 10}, {4}},       {{2, 3, 7, 9}, {1}},          {{2, 3, 7, 9}, {3, 5}},
-      {{2, 3, 30, 9}, {7, 1}}, {{1, 2, 3, 4, 5}, {2, 4, 7}}, {{1, 2, 6, 7, 20}, {1}}};
+  const std::pair<Shape, Shape> cases[] = {{{2, 3, 10}, {4}},
+                                           {{2, 3, 7, 9}, {1}},
+                                           {{2, 3, 7, 9}, {3, 5}},
+                                           {{2, 3, 30, 9}, {7, 1}},
+                                           {{1, 2, 3, 4, 5}, {2, 4, 7}},
+                                           {{1, 2, 6, 7, 20}, {1}},
+                                           {{2, 3, 33, 75}, {2}},
+                                           {{1, 2, 9, 17, 37}, {2, 2, 1}},
+                                           {{1, 2, 9, 17, 37}, {2, 1, 5}}};
   for (const auto& each : cases)
     for (const DType dtype : kFloats) {
       const Shape &shape = each.first, &size = each.second;
