@@ -1,4 +1,5 @@
 """Pooling and its inverse."""
+import functools
 import math
 
 from .... import _core
@@ -9,14 +10,21 @@ from .conv import _each
 
 
 def _batched(name, x, rank_):
-    if check(x).ndim not in (rank_ + 1, rank_ + 2):
+    single = check(x).ndim == rank_ + 1
+    if not single and x.ndim != rank_ + 2:
         raise InvalidArgumentError(f'[{name}] input has rank {x.ndim}, must be {rank_ + 1} or {rank_ + 2}')
-    if any(n == 0 for n in x.shape[x.ndim - rank_ - (x.ndim == rank_ + 1):]):
+    if 0 in x.shape[-rank_ - single:]:
         raise InvalidArgumentError(f'[{name}] only the batch may be empty: {x.shape}')
-    return x.ndim == rank_ + 1, ops['unsqueeze'](x, 0) if x.ndim == rank_ + 1 else x
+    return single, ops['unsqueeze'](x, 0) if single else x
 
 
 def _windows(name, kernel_size, stride, padding, rank_, dilation=1):
+    """Kernel, stride, padding and dilation for each dimension; those of plain numbers are remembered."""
+    plain = kernel_size.__class__ is int and padding.__class__ is int and dilation.__class__ is int and (stride is None or stride.__class__ is int)
+    return (_remembered_windows if plain else _checked_windows)(name, kernel_size, stride, padding, rank_, dilation)
+
+
+def _checked_windows(name, kernel_size, stride, padding, rank_, dilation):
     kernel = _each(kernel_size, rank_, name)
     stride = kernel if stride is None or stride == [] or stride == () else _each(stride, rank_, name)
     padding, dilation = _each(padding, rank_, name), _each(dilation, rank_, name)
@@ -25,15 +33,19 @@ def _windows(name, kernel_size, stride, padding, rank_, dilation=1):
     return kernel, stride, padding, dilation
 
 
+_remembered_windows = functools.lru_cache(1024)(_checked_windows)
+
+
 def _max_pool(rank_):
     name = f'max_pool{rank_}d'
 
     def call(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         single, x = _batched(name, input, rank_)
         kernel, stride, padding, dilation = _windows(name, kernel_size, stride, padding, rank_, dilation)
-        found = ops['max_pool'](x, kernel, stride, padding, dilation, ceil_mode)
-        found = tuple(ops['squeeze'](each, 0) if single else each for each in found)
-        return found if return_indices else found[0]
+        values, indices = ops['max_pool'](x, kernel, stride, padding, dilation, ceil_mode)
+        if single:
+            values, indices = ops['squeeze'](values, 0), ops['squeeze'](indices, 0) if return_indices else None
+        return (values, indices) if return_indices else values
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'The largest element of each window over {rank_} dimension{"s" if rank_ > 1 else ""}; return_indices: and where it was.'
     return call
