@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "boundary.hpp"
+#include "tenon/op.h"
 
 struct tn_status {
   uint32_t code;
@@ -38,6 +39,12 @@ tn_status* status_of_current_exception() noexcept {
   } catch (...) {
     return make_status(TN_INTERNAL, "unknown exception");
   }
+}
+
+bool names_op(std::string_view message) noexcept {
+  const size_t end = message.find(']');
+  return message.starts_with('[') && end != message.npos &&
+         tn_op_find(to_str(message.substr(1, end - 1))) != nullptr;
 }
 
 tn_status* null_argument(const char* function, std::string_view names, size_t index) noexcept {

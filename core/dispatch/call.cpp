@@ -63,14 +63,23 @@ bool copy_without_kernel(Frame& frame, tn_tensor* const* into, tn_tensor** outs)
   return true;
 }
 
-// Adds the op's name to errors from below it (sizes, memory, the device).
+// Throws what is being handled, whatever it is, as an Error that names an op.
+[[noreturn]] void rethrow_named(const tn_op& op) {
+  try {
+    detail::throw_status(status_of_current_exception());
+  } catch (const Error& error) {
+    if (names_op(error.what())) throw;
+    fail(error.code(), "[{}] {}", op.name(), error.what());
+  }
+}
+
+// Adds the op's name to errors from below it (sizes, memory, the device, a kernel).
 template <class Body>
 auto named(const tn_op& op, Body&& body) {
   try {
     return body();
-  } catch (const Error& error) {
-    if (std::string_view(error.what()).starts_with('[')) throw;
-    fail(error.code(), "[{}] {}", op.name(), error.what());
+  } catch (...) {
+    rethrow_named(op);
   }
 }
 

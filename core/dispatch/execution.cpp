@@ -15,6 +15,20 @@ bool same_elements(const tn_tensor& a, const tn_tensor& b) {
          std::equal(a.strides(), a.strides() + a.ndim(), b.strides());
 }
 
+// What a kernel asked for, until it is done or an exception has left it.
+struct Scratch {
+  Scratch(tn_device& on, uint64_t bytes) : device(on) {
+    if (bytes != 0) block = allocate(device, bytes);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    if (block.bytes != 0) deallocate(device, block);
+  }
+  tn_device& device;
+  Block block;
+};
+
 }  // namespace
 
 Execution::Execution(Frame& frame, tn_tensor* const* into)
@@ -305,21 +319,15 @@ bool Execution::try_kernel(const KernelEntry& entry) {
     const tn_tensor* first = outputs_.size() > 0 ? outputs_[0].target : nullptr;
     draws_ = reserve_draws(*generator_, first != nullptr ? static_cast<uint64_t>(first->numel) : 0);
   }
-  Block scratch;
-  uint64_t bytes =
-      kernel.scratch_size != nullptr ? kernel.scratch_size(kernel.self, &call_, handle) : 0;
-  if (bytes != 0) scratch = allocate(frame_.device(), bytes);
-  call_.scratch = scratch.data;
-  call_.scratch_buffer = scratch.buffer;
-  tn_status* status = nullptr;
-  {
-    const InOrder order(frame_.device());
-    if (call_.stream != nullptr)
-      frame_.device().latest.store(&frame_.op(), std::memory_order_relaxed);
-    status = kernel.run(kernel.self, handle, &call_);
-  }
-  if (bytes != 0) deallocate(frame_.device(), scratch);
-  check(status);
+  const Scratch scratch(frame_.device(), kernel.scratch_size != nullptr
+                                             ? kernel.scratch_size(kernel.self, &call_, handle)
+                                             : 0);
+  call_.scratch = scratch.block.data;
+  call_.scratch_buffer = scratch.block.buffer;
+  const InOrder order(frame_.device());
+  if (call_.stream != nullptr)
+    frame_.device().latest.store(&frame_.op(), std::memory_order_relaxed);
+  check(kernel.run(kernel.self, handle, &call_));
   return true;
 }
 

@@ -32,7 +32,7 @@ void checked(tn_status* status, const End& from, const End& to) {
   try {
     check(status);
   } catch (const Error& error) {
-    if (std::string_view(error.what()).starts_with('[')) throw;
+    if (names_op(error.what())) throw;
     fail(error.code(), "[copy] {} to {}: {}", from.device.id, to.device.id, error.what());
   }
 }

@@ -194,7 +194,7 @@ tn_device* find_exact(std::string_view name) {
 // A stream's error does not say which op failed, so the core adds the one enqueued last.
 tn_status* named(tn_status* status, const tn_op* latest) {
   const std::string_view text = to_view(tn_status_message(status));
-  if (status == nullptr || latest == nullptr || text.starts_with('[')) return status;
+  if (status == nullptr || latest == nullptr || names_op(text)) return status;
   const std::string name(to_view(tn_op_name(latest)));
   tn_status* full = make_status(tn_status_code(status),
                                 fmt::format("[{}] or an op enqueued before it: {}", name, text));

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dispatch/call.hpp"
@@ -53,6 +56,12 @@ class Calls : public testing::Test {
   }
   Ref floats(std::vector<int64_t> shape, tn_dtype dtype = TN_DTYPE_F32) {
     return Ref(make_tensor(dtype, shape, host_device()));
+  }
+  static uint64_t used_memory() {
+    tn_memory_stats stats{};
+    stats.struct_size = sizeof stats;
+    check(tn_memory_get_stats(&host_device(), &stats));
+    return stats.used;
   }
   std::string error_of(auto&& body) {
     try {
@@ -145,6 +154,46 @@ TEST_F(Calls, AKernelsErrorReachesTheCaller) {
   Ref x = floats({3});
   EXPECT_EQ(error_of([&] { add(tensor_value(x.get()), tensor_value(x.get())); }),
             "[logaddexp] gone");
+}
+
+// A plugin in C++ without the SDK's barrier. Its own name in brackets is no op's.
+TEST_F(Calls, WhatLeavesAKernelNamesTheOpAndFreesItsScratch) {
+  static const std::vector<std::pair<std::string, std::function<tn_status*()>>> ways = {
+      {"no room", []() -> tn_status* { throw std::runtime_error("no room"); }},
+      {"out of host memory", []() -> tn_status* { throw std::bad_alloc(); }},
+      {"unknown exception", []() -> tn_status* { throw 42; }},
+      {"[backend] no room",
+       [] { return tn_status_make(TN_INTERNAL, to_str("[backend] no room")); }},
+      {"[ no room", [] { return tn_status_make(TN_INTERNAL, to_str("[ no room")); }}};
+  static size_t way;
+  tn_kernel k = kernel(6000);
+  k.run = [](void*, void*, const tn_call*) { return ways[way].second(); };
+  Ref x = floats({3});
+  for (const bool scratch : {false, true}) {  // without, the short path is taken
+    if (scratch) k.scratch_size = [](void*, const tn_call*, void*) -> uint64_t { return 1 << 20; };
+    register_kernels("test.a", "cpu", {&k, 1});
+    for (way = 0; way < ways.size(); ++way) {
+      const uint64_t used = used_memory();
+      const tn_value args[] = {tensor_value(x.get()), tensor_value(x.get())};
+      tn_tensor* out = nullptr;
+      tn_status* status = tn_op_call(&require_op("logaddexp"), args, 2, &out, 1);
+      EXPECT_EQ(to_view(tn_status_message(status)), "[logaddexp] " + ways[way].first);
+      EXPECT_EQ(out, nullptr);
+      EXPECT_EQ(used_memory(), used);
+      tn_status_release(status);
+    }
+    unregister_kernels("test.a");
+  }
+}
+
+TEST_F(Calls, AnErrorOfAnotherOpKeepsItsName) {
+  tn_kernel k = kernel(6000);
+  k.run = [](void*, void*, const tn_call*) {
+    return tn_status_make(TN_INVALID_ARGUMENT, to_str("[mul] no"));
+  };
+  register_kernels("test.a", "cpu", {&k, 1});
+  Ref x = floats({3});
+  EXPECT_EQ(error_of([&] { add(tensor_value(x.get()), tensor_value(x.get())); }), "[mul] no");
 }
 
 TEST_F(Calls, RegistrationIsAllOrNothing) {

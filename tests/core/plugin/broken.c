@@ -153,19 +153,28 @@ static tn_status* register_endless(void* plugin) {
 #endif
 
 #if defined(CASE_FILL)
-/* An op without results. */
+/* An op without results, whose kernel fails for negative values. */
 static tn_status* fill(void* self, void* plan, const tn_call* call) {
   (void)self, (void)plan;
   const tn_view* x = call->args[0].as.view;
   if (call->nouts != 0) return host->make_status(TN_INTERNAL, (tn_str)STR("there are results"));
+  if (call->args[1].as.f < 0)
+    return host->make_status(TN_DEVICE_LOST, (tn_str)STR("[driver] negative"));
   for (int64_t i = 0; i < x->shape[0]; ++i) ((float*)x->data)[i] = (float)call->args[1].as.f;
   return NULL;
+}
+static uint64_t fill_scratch(void* self, const tn_call* call, void* plan) {
+  (void)self, (void)call, (void)plan;
+  return 1 << 20;
 }
 static tn_status* register_fill(void* plugin) {
 #define FILL "test.fill(Tensor! x, float value=7.0) -> () @1"
   const tn_op_def def = {.struct_size = sizeof def, .schema = STR(FILL)};
-  const tn_kernel kernel = {
-      .struct_size = sizeof kernel, .op = STR(FILL), .dtypes = TN_MASK(DTYPE), .run = fill};
+  const tn_kernel kernel = {.struct_size = sizeof kernel,
+                            .op = STR(FILL),
+                            .dtypes = TN_MASK(DTYPE),
+                            .scratch_size = fill_scratch,
+                            .run = fill};
   tn_status* status = host->register_op(plugin, &def);
   if (status != NULL) return status;
   return host->register_kernels(plugin, (tn_str)STR("cpu"), &kernel, 1, sizeof kernel);

@@ -17,6 +17,15 @@ tn_tensor* empty_on(std::string_view name) {
   return tensor;
 }
 
+uint64_t used_on(std::string_view name) {
+  tn_device* device = nullptr;
+  EXPECT_EQ(take(tn_device_find(str(name), &device)).code, TN_OK);
+  tn_memory_stats stats{};
+  stats.struct_size = sizeof stats;
+  EXPECT_EQ(take(tn_memory_get_stats(device, &stats)).code, TN_OK);
+  return stats.used;
+}
+
 Outcome call(const char* op, tn_tensor* x, tn_tensor** out) {
   tn_value arg{TN_VALUE_TENSOR, 0, {}};
   arg.as.tensor = x;
@@ -158,6 +167,20 @@ TEST(Life, AnOpMayHaveNoResults) {
   EXPECT_EQ(tn_tensor_version(x), version + 2);
   tn_tensor* none = nullptr;
   EXPECT_EQ(take(tn_op_call(fill, args, 1, &none, 1)).code, TN_INVALID_ARGUMENT);
+  tn_tensor_release(x);
+}
+
+TEST(Life, AKernelsErrorNamesTheOpAndLeavesNoScratch) {
+  ASSERT_EQ(load(built("fill")).code, TN_OK);
+  tn_tensor* x = empty_on("cpu");
+  const uint64_t used = used_on("cpu");
+  tn_value args[2] = {{TN_VALUE_TENSOR, 0, {}}, {TN_VALUE_FLOAT, 0, {}}};
+  args[0].as.tensor = x;
+  args[1].as.f = -1;
+  const Outcome failed = take(tn_op_call(tn_op_find(str("test.fill")), args, 2, nullptr, 0));
+  EXPECT_EQ(failed.code, TN_DEVICE_LOST);
+  EXPECT_EQ(failed.message, "[test.fill] [driver] negative");
+  EXPECT_EQ(used_on("cpu"), used);
   tn_tensor_release(x);
 }
 
