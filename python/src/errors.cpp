@@ -65,6 +65,10 @@ bool load_error_types(PyObject* errors_module) {
   return true;
 }
 
+PyObject* text_object(std::string_view text) {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+}
+
 PyObject* raise_status(tn_status* status) {
   if (pending.type != nullptr) {
     PyErr_Restore(pending.type, pending.value, pending.traceback);
@@ -74,7 +78,7 @@ PyObject* raise_status(tn_status* status) {
   }
   const uint32_t code = tn_status_code(status);
   const tn_str message = tn_status_message(status);
-  Ref text(PyUnicode_DecodeUTF8(message.data, static_cast<Py_ssize_t>(message.size), "replace"));
+  Ref text(text_object({message.data, message.size}));
   if (anomaly_scopes > 0) text = with_line(std::move(text));
   if (text) PyErr_SetObject(types[code < types.size() ? code : TN_INTERNAL], text.get());
   tn_status_release(status);
@@ -84,7 +88,8 @@ PyObject* raise_status(tn_status* status) {
 PyObject* raise_as(const char* type_name, std::string_view text) {
   const Ref errors(PyImport_ImportModule("tenon._errors"));
   const Ref type(errors ? PyObject_GetAttrString(errors.get(), type_name) : nullptr);
-  if (type) PyErr_SetString(type.get(), std::string(text).c_str());
+  const Ref shown(type ? text_object(text) : nullptr);
+  if (shown) PyErr_SetObject(type.get(), shown.get());
   return nullptr;
 }
 

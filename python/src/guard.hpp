@@ -25,7 +25,8 @@ Result guarded(Result failed, Fn&& fn) {
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    if (const Ref text(text_object(error.what())); text)
+      PyErr_SetObject(PyExc_RuntimeError, text.get());
   }
   return failed;
 }

@@ -39,6 +39,8 @@ PyObject* wrap_as(PyTypeObject* type, tn_tensor* tensor);
 extern int anomaly_scopes;
 void note_line(PyObject* tensor);
 
+// What the core or a plugin says, whose bytes need not be UTF-8; those that are not become U+FFFD. A new reference.
+PyObject* text_object(std::string_view text);
 // Raises what a status reports, frees it and returns NULL. A Python exception that went through the core comes out as it was.
 PyObject* raise_status(tn_status* status);
 // Raises a class of tenon/_errors.py that no status stands for. Returns NULL.

@@ -121,13 +121,13 @@ nb::dict info_of(const DeviceObject& d) {
   check(tn_device_get_info(d.device, &info));
   static constexpr const char* kinds[] = {"cpu", "gpu", "integrated gpu", "software", "other"};
   nb::dict out;
-  out["name"] = nb::str(info.name.data, info.name.size);
+  out["name"] = nb::steal(text_object(detail::to_view(info.name)));
   out["kind"] = kinds[info.kind < 4 ? info.kind : 4];
   out["memory_total"] = info.memory_total;
   out["memory_free"] = info.memory_free;
   out["compute_units"] = info.compute_units;
   out["subgroup_size"] = info.subgroup_size;
-  out["pci_id"] = nb::str(info.pci_id.data, info.pci_id.size);
+  out["pci_id"] = nb::steal(text_object(detail::to_view(info.pci_id)));
   nb::list kinds_of_element;
   for (tn_dtype code = 0; code < TN_DTYPE_COUNT; ++code)
     if (info.dtypes & TN_MASK(code)) kinds_of_element.append(nb::borrow(dtypes[code]));
@@ -301,11 +301,12 @@ void add_plugins(nb::module_& m) {
         static constexpr const char* states[] = {"loaded", "refused", "quiesced"};
         for (const PluginInfo& info : tenon::plugins()) {
           nb::dict entry;
-          entry["id"] = info.id;
-          entry["version"] = info.version;
-          entry["path"] = info.path;
+          entry["id"] = nb::steal(text_object(info.id));
+          entry["version"] = nb::steal(text_object(info.version));
+          entry["path"] = nb::steal(PyUnicode_DecodeFSDefaultAndSize(
+              info.path.data(), static_cast<Py_ssize_t>(info.path.size())));
           entry["state"] = states[static_cast<uint32_t>(info.state) % 3];
-          entry["reason"] = info.reason;
+          entry["reason"] = nb::steal(text_object(info.reason));
           entry["kernels"] = info.kernels;
           entry["devices"] = info.devices;
           found.append(entry);

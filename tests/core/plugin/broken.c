@@ -34,6 +34,9 @@ static tn_status* count(void* self, uint32_t* devices, tn_str* reason) {
 static tn_status* info(void* self, uint32_t index, tn_device_info* out) {
   (void)self, (void)index;
   out->kind = TN_DEVICE_KIND_OTHER; /* strings stay NULL, which is allowed */
+#if defined(CASE_LATIN)
+  out->name = (tn_str)STR("Gr\xfcn"); /* Latin-1, as drivers may report it */
+#endif
   return NULL;
 }
 static tn_status* allocate(void* self, uint32_t index, uint64_t bytes, void** buffer,
@@ -47,6 +50,9 @@ static void release(void* self, uint32_t index, void* buffer) {
 }
 static tn_status* run(void* self, void* plan, const tn_call* call) {
   (void)self, (void)plan;
+#if defined(CASE_LATIN)
+  return host->make_status(TN_INTERNAL, (tn_str)STR("Gr\xfcn antwortet nicht"));
+#endif
   for (int64_t i = 0; i < call->outs[0]->shape[0]; ++i)
     if (call->outs[0]->dtype == TN_DTYPE_F64)
       ((double*)call->outs[0]->data)[i] = 42;
