@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tenon/capture.hpp"
@@ -196,14 +196,14 @@ class OptimizerOf : public Optimizer {
     options.check();
     if (params.empty())
       throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter group has no parameters");
+    std::unordered_set<const tn_tensor*> known;
+    for (const Tensor& param : parameters()) known.insert(param.get());
     for (const Tensor& param : params) {
       if (!param.defined() || !param.is_leaf())
         throw Error(TN_INVALID_ARGUMENT,
                     "[optim] a parameter was computed by an op or is undefined: pass leaf tensors");
-      for (const Group& group : groups_)
-        if (std::ranges::any_of(group.params,
-                                [&](const Tensor& x) { return x.get() == param.get(); }))
-          throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter is in two groups");
+      if (!known.insert(param.get()).second)
+        throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter is given twice");
     }
     const size_t count = params.size();
     groups_.push_back(
