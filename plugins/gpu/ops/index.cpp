@@ -53,37 +53,19 @@ bool adds_to_list(const tn_call& call, const RowIndex& a) {
          std::ranges::equal(sdk::shape(input(call, arg::values)), a.shape);
 }
 
-Deposit read_put(const tn_call& call, const RowIndex& a) {
+Deposit deposit_of(const tn_call& call, const RowIndex& a) {
+  if (!adds_to_list(call, a)) return {read_put(call, a)};
   using arg = tenon::arg::index_put;
-  const tn_view &x = input(call, arg::x), &values = input(call, arg::values);
+  const Around around_list = around(input(call, arg::x), a.axes[0].dim);
   Deposit d;
-  if (adds_to_list(call, a)) {
-    const Around around_list = around(x, a.axes[0].dim);
-    d.outer = around_list.outer;
-    d.places = around_list.size;
-    d.rows = numel(*a.axes[0].index);
-    d.inner = around_list.inner;
-    d.add = true;
-    d.apart = d.rows <= 1;
-    d.x = &x;
-    d.source = &values;
-    return d;
-  }
-  d.places = a.inner == 0 ? 0 : numel(x) / a.inner;
-  d.rows = a.blocks();
-  d.inner = a.inner;
-  d.add = call.args[arg::accumulate].as.i != 0;
-  d.apart = a.places() <= 1;
-  d.x = &x;
-  d.source = &values;
-  if (std::ranges::equal(sdk::shape(values), a.shape)) return d;
-  d.ndim = static_cast<uint32_t>(a.shape.size());
-  const size_t missing = a.shape.size() - std::min<size_t>(a.shape.size(), values.ndim);
-  for (size_t k = 0; k < a.shape.size(); ++k) {
-    const bool repeated = k < missing || values.shape[k - missing] == 1;
-    d.shape[k] = a.shape[k];
-    d.steps[k] = repeated ? 0 : values.strides[k - missing];
-  }
+  d.outer = around_list.outer;
+  d.places = around_list.size;
+  d.rows = numel(*a.axes[0].index);
+  d.inner = around_list.inner;
+  d.add = true;
+  d.apart = d.rows <= 1;
+  d.x = &input(call, arg::x);
+  d.source = &input(call, arg::values);
   return d;
 }
 
@@ -107,11 +89,11 @@ GPU_KERNEL row_keys(uint32_t rows, uint32_t places, RowFinder finder, Ptr<uint32
   }
 }
 
-// Whether the call puts a single value at one mask. Then its positions are not counted.
-bool puts_by_mask(const tn_call& call) {
+// The mask of a call that puts a single value there, whose positions need not be counted; NULL: another call.
+const tn_view* put_mask(const tn_call& call) {
   using arg = tenon::arg::index_put;
-  return call.args[arg::accumulate].as.i == 0 && numel(input(call, arg::x)) < INT32_MAX &&
-         only_mask(call) != nullptr;
+  const bool fits = numel(input(call, arg::x)) < INT32_MAX;
+  return fits && call.args[arg::accumulate].as.i == 0 ? only_mask(call) : nullptr;
 }
 
 template <class U>
@@ -139,13 +121,13 @@ void run_put_by_mask(const tn_call& call, const tn_view& mask) {
 
 void run_index_put(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
-  if (puts_by_mask(call)) return run_put_by_mask(call, *only_mask(call));
+  if (const tn_view* mask = put_mask(call)) return run_put_by_mask(call, *mask);
   RowIndex a(input(call, arg::x), call.args[arg::indices]);
   // The deposit's scratch comes first, with room for the largest possible number of rows.
-  const uint64_t offset = (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256;
+  const uint64_t offset = (deposit_of(call, a).bytes(output(call).dtype) + 255) / 256 * 256;
   a.count_masks(call, "index_put", offset);
   if (a.has_mask) check_values(input(call, arg::values), a.shape);
-  Deposit d = read_put(call, a);
+  Deposit d = deposit_of(call, a);
   if (adds_to_list(call, a)) {
     const IndexAxis& list = a.axes[0];
     if (d.rows > 0)
@@ -160,18 +142,18 @@ void run_index_put(const tn_call& call, uint32_t) {
 }
 
 uint64_t put_scratch(const tn_call& call, uint32_t) {
-  if (puts_by_mask(call)) return 0;
+  if (put_mask(call) != nullptr) return 0;
   const RowIndex a(input(call, arg::index_put::x), call.args[arg::index_put::indices]);
-  return (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256 + a.bytes();
+  return (deposit_of(call, a).bytes(output(call).dtype) + 255) / 256 * 256 + a.bytes();
 }
 
 bool can_put(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
-  if (puts_by_mask(call)) return true;
+  if (put_mask(call) != nullptr) return true;
   const bool summed = (All::kMask >> output(call).dtype & 1) != 0;
   if (call.args[arg::accumulate].as.i != 0 && !summed) return false;
   const RowIndex a(input(call, arg::x), call.args[arg::indices]);
-  return a.fits() && read_put(call, a).fits();
+  return a.fits() && deposit_of(call, a).fits();
 }
 
 }  // namespace

@@ -202,8 +202,8 @@ Source<U> source_of(const Deposit& d) {
   source.inner = d.inner / wide;
   if (!d.dense()) {
     LoopPart part;
-    part.ndim = d.ndim;
-    for (uint32_t k = 0; k < d.ndim; ++k) {
+    part.ndim = static_cast<uint32_t>(d.shape.size());
+    for (uint32_t k = 0; k < part.ndim; ++k) {
       part.shape[k] = static_cast<uint32_t>(d.shape[k]);
       part.strides[0][k] = d.steps[k];
     }

@@ -2,6 +2,7 @@
 // of threads: the last one stays, and sums are reproducible.
 #pragma once
 
+#include "../common/deposit.hpp"
 #include "indices.hpp"
 #include "kernels.hpp"
 #include "layout.hpp"
@@ -9,18 +10,7 @@
 
 namespace tenon::gpu {
 
-// out[o, place, c] starts as x, or 0, and gets source[o, row, c] for each row whose key is that place.
-struct Deposit {
-  int64_t outer = 1, places = 1, rows = 0, inner = 1;
-  bool add = false;    // otherwise the last row of a place replaces what is there
-  bool apart = false;  // no two rows have the same place
-  const tn_view* x = nullptr;
-  const tn_view* source = nullptr;
-  // Sizes and strides of (row, c) in a source that is not dense; it has a single plane.
-  uint32_t ndim = 0;
-  int64_t shape[TN_MAX_DIMS], steps[TN_MAX_DIMS];
-  bool dense() const { return ndim == 0; }
-
+struct Deposit : DepositCall {
   // Bytes of the call's scratch memory, from its beginning.
   uint64_t bytes(tn_dtype dtype) const;
   // Whether 32 bits can count its rows, places and strided elements.

@@ -34,35 +34,11 @@ Layout<1> layout_of(uint32_t ndim, const int64_t* shape, const int64_t* strides)
   return Layout<1>(part);
 }
 
-// For scatter and scatter_add. src may be a single number.
-static_assert(arg::scatter_add::x == arg::scatter::x &&
-              arg::scatter_add::dim == arg::scatter::dim &&
-              arg::scatter_add::index == arg::scatter::index &&
-              arg::scatter_add::src == arg::scatter::src);
-Deposit read_scatter(const tn_call& call, uint32_t add) {
-  using arg = tenon::arg::scatter;
-  const tn_view &x = input(call, arg::x), &index = input(call, arg::index),
-                &src = input(call, arg::src);
-  const int64_t dim = int_arg(call, arg::dim);
-  Deposit d;
-  d.places = numel(x);
-  d.rows = numel(index);
-  d.add = add != 0;
-  d.apart = index.ndim == 0 || index.shape[dim] <= 1;
-  d.x = &x;
-  d.source = &src;
-  if (std::ranges::equal(sdk::shape(src), sdk::shape(index))) return d;
-  d.ndim = index.ndim;
-  for (uint32_t k = 0; k < index.ndim; ++k) {
-    d.shape[k] = index.shape[k];
-    d.steps[k] = src.ndim == 0 ? 0 : src.strides[k];
-  }
-  return d;
-}
+Deposit of_scatter(const tn_call& call, uint32_t add) { return {read_scatter(call, add != 0)}; }
 
 void run_scatter(const tn_call& call, uint32_t add) {
   const tn_view &index = input(call, arg::scatter::index), &out = output(call);
-  const Deposit d = read_scatter(call, add);
+  const Deposit d = of_scatter(call, add);
   const int64_t dim = int_arg(call, arg::scatter::dim);
   const int64_t size = out.ndim == 0 ? 1 : out.shape[dim],
                 step = out.ndim == 0 ? 0 : out.strides[dim];
@@ -76,7 +52,7 @@ void run_scatter(const tn_call& call, uint32_t add) {
   finish_deposit(call, d);
 }
 
-Deposit read_index_add(const tn_call& call, uint32_t) {
+Deposit of_index_add(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_add;
   const Around a = around(output(call), int_arg(call, arg::dim));
   Deposit d;
@@ -92,7 +68,7 @@ Deposit read_index_add(const tn_call& call, uint32_t) {
 }
 
 void run_index_add(const tn_call& call, uint32_t) {
-  const Deposit d = read_index_add(call, 0);
+  const Deposit d = of_index_add(call, 0);
   if (d.rows > 0)
     keys_of_list(call, d,
                  check_of(call, "index_add", int_arg(call, arg::index_add::dim), d.places, true),
@@ -100,20 +76,11 @@ void run_index_add(const tn_call& call, uint32_t) {
   finish_deposit(call, d);
 }
 
-Deposit read_embedding_backward(const tn_call& call, uint32_t) {
-  Deposit d;
-  d.places = output(call).shape[0];
-  d.rows = numel(input(call, arg::embedding_backward::index));
-  d.inner = output(call).shape[1];
-  d.add = true;
-  d.apart = d.rows <= 1;
-  d.source = &input(call, arg::embedding_backward::g);
-  return d;
-}
+Deposit of_embedding(const tn_call& call, uint32_t) { return {read_embedding_backward(call)}; }
 
 void run_embedding_backward(const tn_call& call, uint32_t) {
   using arg = tenon::arg::embedding_backward;
-  const Deposit d = read_embedding_backward(call, 0);
+  const Deposit d = of_embedding(call, 0);
   const int64_t left_out =
       call.args[arg::padding_idx].tag == TN_VALUE_INT ? int_arg(call, arg::padding_idx) : kNowhere;
   if (d.rows > 0)
@@ -122,15 +89,7 @@ void run_embedding_backward(const tn_call& call, uint32_t) {
   finish_deposit(call, d);
 }
 
-Deposit read_strided(const tn_call& call, uint32_t) {
-  using arg = tenon::arg::as_strided_scatter;
-  Deposit d;
-  d.places = numel(input(call, arg::x));
-  d.rows = numel(input(call, arg::src));
-  d.x = &input(call, arg::x);
-  d.source = &input(call, arg::src);
-  return d;
-}
+Deposit of_strided(const tn_call& call, uint32_t) { return {read_strided_scatter(call)}; }
 
 // Whether all positions of a layout differ: each stride is larger than what the smaller ones reach.
 bool is_apart(uint32_t ndim, const int64_t* shape, const int64_t* strides) {
@@ -151,7 +110,7 @@ void run_strided(const tn_call& call, uint32_t) {
   const tn_view &src = input(call, arg::src), &out = output(call);
   const int64_t* strides = call.args[arg::strides].as.ints;
   const int64_t first = int_arg(call, arg::offset);
-  const Deposit d = read_strided(call, 0);
+  const Deposit d = of_strided(call, 0);
   if (is_apart(src.ndim, src.shape, strides)) {
     move_all(call, out, input(call, arg::x));
     Move move;
@@ -180,12 +139,11 @@ void add_deposit(KernelList& list, std::string_view schema, uint64_t dtypes,
 }  // namespace
 
 void add_index_scatter_kernels(KernelList& list) {
-  add_deposit<read_scatter>(list, TN_SCHEMA_SCATTER, kMovableAll, run_scatter, 0);
-  add_deposit<read_scatter>(list, TN_SCHEMA_SCATTER_ADD, kSummed, run_scatter, 1);
-  add_deposit<read_index_add>(list, TN_SCHEMA_INDEX_ADD, kSummed, run_index_add);
-  add_deposit<read_embedding_backward>(list, TN_SCHEMA_EMBEDDING_BACKWARD, kSummed,
-                                       run_embedding_backward);
-  add_deposit<read_strided>(list, TN_SCHEMA_AS_STRIDED_SCATTER, kMovableAll, run_strided);
+  add_deposit<of_scatter>(list, TN_SCHEMA_SCATTER, kMovableAll, run_scatter, 0);
+  add_deposit<of_scatter>(list, TN_SCHEMA_SCATTER_ADD, kSummed, run_scatter, 1);
+  add_deposit<of_index_add>(list, TN_SCHEMA_INDEX_ADD, kSummed, run_index_add);
+  add_deposit<of_embedding>(list, TN_SCHEMA_EMBEDDING_BACKWARD, kSummed, run_embedding_backward);
+  add_deposit<of_strided>(list, TN_SCHEMA_AS_STRIDED_SCATTER, kMovableAll, run_strided);
 }
 
 }  // namespace tenon::gpu

@@ -33,25 +33,7 @@ uint64_t index_scratch(const tn_call& call, uint32_t) {
          4;
 }
 
-Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
-  using arg = tenon::arg::index_put;
-  const tn_view &x = input(call, arg::x), &values = input(call, arg::values);
-  Deposit d;
-  d.places = a.inner == 0 ? 0 : numel(x) / a.inner;
-  d.rows = a.blocks();
-  d.inner = a.inner;
-  d.add = call.args[arg::accumulate].as.i != 0;
-  d.x = &x;
-  d.source = &values;
-  if (std::ranges::equal(sdk::shape(values), a.shape)) return d;
-  d.shape = a.shape;
-  for (size_t k = 0; k < a.shape.size(); ++k) {
-    const size_t missing = a.shape.size() - std::min<size_t>(a.shape.size(), values.ndim);
-    const bool repeated = k < missing || values.shape[k - missing] == 1;
-    d.steps.push_back(repeated ? 0 : values.strides[k - missing]);
-  }
-  return d;
-}
+Deposit deposit_of(const tn_call& call, const AdvancedIndex& a) { return {read_put(call, a)}; }
 
 void put_by_mask(const tn_call& call, const tn_view& mask) {
   using arg = tenon::arg::index_put;
@@ -67,7 +49,7 @@ void run_index_put(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
   if (const tn_view* mask = only_mask(call)) return put_by_mask(call, *mask);
   const AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
-  const Deposit d = read_put(call, a);
+  const Deposit d = deposit_of(call, a);
   if (a.places() > 0) find_places(call, "index_put", a, d.bytes());
   if (d.places == 0) return;
   Launch launch = keys_launch(call, d, kByBlocks);
@@ -85,7 +67,7 @@ uint64_t put_scratch(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
   if (only_mask(call) != nullptr) return 0;
   const AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
-  return read_put(call, a).bytes() + static_cast<uint64_t>(a.places()) * 4;
+  return deposit_of(call, a).bytes() + static_cast<uint64_t>(a.places()) * 4;
 }
 
 bool no_masks(const tn_call& call, uint32_t) {
@@ -100,7 +82,7 @@ bool can_put(const tn_call& call, uint32_t code) {
   if (only_mask(call) != nullptr) return true;
   using arg = tenon::arg::index_put;
   return no_masks(call, code) &&
-         read_put(call, AdvancedIndex(input(call, arg::x), call.args[arg::indices])).fits();
+         deposit_of(call, AdvancedIndex(input(call, arg::x), call.args[arg::indices])).fits();
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void finish_deposit(const tn_call& call, const Deposit& d) {
   }
   const tn_view& out = output(call);
   Launch launch(call, shaders::deposit, compute_of(out.dtype));
-  launch.constant(out.dtype).constant(d.add ? 0 : 1).constant(d.shape.empty() ? 0 : 1);
+  launch.constant(out.dtype).constant(d.add ? 0 : 1).constant(d.dense() ? 0 : 1);
   launch.out(out);
   if (d.x != nullptr)
     launch.in(*d.x);

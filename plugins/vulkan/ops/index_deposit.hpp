@@ -1,19 +1,12 @@
 // Scatters: writes source rows to places of the output, or adds them. The result does not depend on the order of invocations.
 #pragma once
 
+#include "../common/deposit.hpp"
 #include "kernels.hpp"
 
 namespace tenon::vulkan {
 
-// out[o, place, c] starts as x, or 0, and gets source[o, row, c] for each row with that key.
-struct Deposit {
-  int64_t places = 1, rows = 0, inner = 1;
-  bool add = false;  // otherwise the last row of a place replaces what is there
-  const tn_view* x = nullptr;
-  const tn_view* source = nullptr;
-  // Sizes and strides of (row, c) in a source that is not dense.
-  std::vector<int64_t> shape, steps;
-
+struct Deposit : DepositCall {
   // Bytes of the call's scratch memory, from its beginning.
   uint64_t bytes() const {
     return static_cast<uint64_t>(add ? 2 * places + 1 + 3 * rows : places) * 4;

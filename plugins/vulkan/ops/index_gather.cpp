@@ -29,29 +29,11 @@ void run_gather(const tn_call& call, uint32_t) {
   launch.table(table).elements(numel(out));
 }
 
-// For scatter and scatter_add. src may be a single number.
-static_assert(arg::scatter_add::x == arg::scatter::x &&
-              arg::scatter_add::dim == arg::scatter::dim &&
-              arg::scatter_add::index == arg::scatter::index &&
-              arg::scatter_add::src == arg::scatter::src);
-Deposit read_scatter(const tn_call& call, uint32_t add) {
-  using arg = tenon::arg::scatter;
-  const tn_view &x = input(call, arg::x), &index = input(call, arg::index),
-                &src = input(call, arg::src);
-  Deposit d;
-  d.places = numel(x);
-  d.rows = numel(index);
-  d.add = add != 0;
-  d.x = &x;
-  d.source = &src;
-  d.shape.assign(index.shape, index.shape + index.ndim);
-  for (uint32_t k = 0; k < index.ndim; ++k) d.steps.push_back(src.ndim == 0 ? 0 : src.strides[k]);
-  return d;
-}
+Deposit of_scatter(const tn_call& call, uint32_t add) { return {read_scatter(call, add != 0)}; }
 
 void run_scatter(const tn_call& call, uint32_t add) {
   const tn_view &index = input(call, arg::scatter::index), &out = output(call);
-  const Deposit d = read_scatter(call, add);
+  const Deposit d = of_scatter(call, add);
   const int64_t dim = call.args[arg::scatter::dim].as.i, size = out.ndim == 0 ? 1 : out.shape[dim];
   if (d.places == 0 && d.rows == 0) return;
   Launch launch = keys_launch(call, d, kByIndex, index.dtype);
@@ -68,24 +50,16 @@ void run_scatter(const tn_call& call, uint32_t add) {
 }
 
 uint64_t scatter_scratch(const tn_call& call, uint32_t add) {
-  return read_scatter(call, add).bytes();
+  return of_scatter(call, add).bytes();
 }
 
-bool scatter_fits(const tn_call& call, uint32_t add) { return read_scatter(call, add).fits(); }
+bool scatter_fits(const tn_call& call, uint32_t add) { return of_scatter(call, add).fits(); }
 
-Deposit read_strided(const tn_call& call) {
-  using arg = tenon::arg::as_strided_scatter;
-  Deposit d;
-  d.places = numel(input(call, arg::x));
-  d.rows = numel(input(call, arg::src));
-  d.x = &input(call, arg::x);
-  d.source = &input(call, arg::src);
-  return d;
-}
+Deposit of_strided(const tn_call& call) { return {read_strided_scatter(call)}; }
 
 void run_strided(const tn_call& call, uint32_t) {
   using arg = tenon::arg::as_strided_scatter;
-  const Deposit d = read_strided(call);
+  const Deposit d = of_strided(call);
   if (d.places == 0) return;
   const tn_value &shape = call.args[arg::shape], &strides = call.args[arg::strides];
   Launch launch = keys_launch(call, d, kByLayout);
@@ -98,7 +72,7 @@ void run_strided(const tn_call& call, uint32_t) {
   finish_deposit(call, d);
 }
 
-uint64_t strided_scratch(const tn_call& call, uint32_t) { return read_strided(call).bytes(); }
+uint64_t strided_scratch(const tn_call& call, uint32_t) { return of_strided(call).bytes(); }
 
 }  // namespace
 

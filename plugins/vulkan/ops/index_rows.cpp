@@ -45,7 +45,7 @@ void run_embedding(const tn_call& call, uint32_t) {
          0, false);
 }
 
-Deposit read_index_add(const tn_call& call) {
+Deposit of_index_add(const tn_call& call) {
   using arg = tenon::arg::index_add;
   const Around a(output(call), call.args[arg::dim].as.i);
   Deposit d;
@@ -59,7 +59,7 @@ Deposit read_index_add(const tn_call& call) {
 }
 
 void run_index_add(const tn_call& call, uint32_t) {
-  const Deposit d = read_index_add(call);
+  const Deposit d = of_index_add(call);
   keys_of_list(call, d, "index_add", input(call, arg::index_add::index),
                {.size = d.places,
                 .plane = d.rows,
@@ -68,19 +68,11 @@ void run_index_add(const tn_call& call, uint32_t) {
   if (numel(output(call)) > 0) finish_deposit(call, d);
 }
 
-Deposit read_embedding_backward(const tn_call& call) {
-  Deposit d;
-  d.places = output(call).shape[0];
-  d.rows = numel(input(call, arg::embedding_backward::index));
-  d.inner = output(call).shape[1];
-  d.add = true;
-  d.source = &input(call, arg::embedding_backward::g);
-  return d;
-}
+Deposit of_embedding(const tn_call& call) { return {read_embedding_backward(call)}; }
 
 void run_embedding_backward(const tn_call& call, uint32_t) {
   using arg = tenon::arg::embedding_backward;
-  const Deposit d = read_embedding_backward(call);
+  const Deposit d = of_embedding(call);
   IndexList list{.size = d.places, .plane = d.rows};
   if (call.args[arg::padding_idx].tag == TN_VALUE_INT)
     list.skip = static_cast<uint32_t>(call.args[arg::padding_idx].as.i);
@@ -106,13 +98,13 @@ void add_index_rows_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_INDEX_ADD,
             .dtypes = kAll,
             .run = run_index_add,
-            .supports = fits<read_index_add>,
-            .scratch = scratch_of<read_index_add>});
+            .supports = fits<of_index_add>,
+            .scratch = scratch_of<of_index_add>});
   list.add({.schema = TN_SCHEMA_EMBEDDING_BACKWARD,
             .dtypes = kAll,
             .run = run_embedding_backward,
-            .supports = fits<read_embedding_backward>,
-            .scratch = scratch_of<read_embedding_backward>});
+            .supports = fits<of_embedding>,
+            .scratch = scratch_of<of_embedding>});
 }
 
 }  // namespace tenon::vulkan
