@@ -164,10 +164,19 @@ void CachingAllocator::evict_down_to(uint64_t cached) {
 
 void CachingAllocator::evict(uint64_t bytes) { evict_down_to(cached_ - std::min(cached_, bytes)); }
 
+uint64_t CachingAllocator::recent_peak() const {
+  return at_least_none(std::max(window_peak_, last_window_peak_));
+}
+
 void CachingAllocator::shrink_if_large() {
-  const int64_t peak = std::max(window_peak_, last_window_peak_);
-  const auto bound = static_cast<uint64_t>(peak + peak / 4) + kSlack;
+  const uint64_t bound = recent_peak() / 4 * 5 + kSlack;
   evict_down_to(bound - std::min(bound, at_least_none(used_)));
+}
+
+// Before the host gives a block of so many bytes, free ones that are too small for it go back as far as the recent peak asks.
+void CachingAllocator::make_way(uint64_t bytes) {
+  const uint64_t used = at_least_none(used_) + bytes;
+  evict_down_to(std::max(recent_peak(), used) - used);
 }
 
 void CachingAllocator::count_use(int64_t bytes) {
@@ -326,6 +335,7 @@ Block CachingAllocator::allocate(uint64_t bytes) {
   }
   Block block = device_.redirected() ? Block{} : take_cached(index);
   if (block.buffer == nullptr) {
+    if (device_.is_host() && index >= kSmallClasses) make_way(class_bytes(index));
     try {
       block = from_device(index, bytes);
     } catch (const Error& error) {

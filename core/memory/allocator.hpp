@@ -90,7 +90,9 @@ class CachingAllocator {
   void evict_down_to(uint64_t cached);
   void to_device(const Block& block) noexcept;
   void synchronize_stream() noexcept;
+  uint64_t recent_peak() const;
   void shrink_if_large();
+  void make_way(uint64_t bytes);
   void count_use(int64_t bytes);
   [[noreturn]] void out_of_memory(uint64_t wanted, const std::string& reason);
   // What the slow paths do with a thread's lists, which are the host's.

@@ -250,6 +250,34 @@ TEST(Pieces, WholeBlocksGoBackWhenMemoryIsShort) {
   deallocate(host_device(), large);
 }
 
+// Sizes that grow leave blocks behind that are too small for what follows. An allocator of its own has no peak of earlier tests.
+TEST(Pieces, FreeBlocksMakeWayForLargerOnes) {
+  CachingAllocator own(host_device(), true);
+  const auto stats = [&] {
+    Roomy<tn_memory_stats> filled;
+    own.stats(filled.value);
+    return filled.value;
+  };
+  const auto step = [&] {
+    Block last = own.allocate(kMiB);
+    for (uint64_t size = 2 * kMiB; size <= 8 * kMiB; size += kMiB) {
+      const Block next = own.allocate(size);
+      own.deallocate(last);
+      last = next;
+    }
+    own.deallocate(last);
+  };
+  step();
+  EXPECT_LE(stats().held_peak, 16 * kMiB);  // 15 are in use at most, 36 came
+  step();
+  const uint64_t asked = stats().device_allocations;
+  for (int i = 0; i < 5; ++i) step();
+  EXPECT_EQ(stats().device_allocations, asked);  // it has settled
+  EXPECT_LE(stats().held_peak, 16 * kMiB);
+  own.trim();
+  EXPECT_EQ(stats().held, 0u);
+}
+
 // Compares with a model: the blocks in use, and their contents.
 TEST(Pieces, BlocksNeverOverlapAndKeepWhatIsWritten) {
   const tn_memory_stats before = stats_of(host_device());
