@@ -56,6 +56,8 @@ struct Plan {
   Parts<Part> parts;
   std::array<int64_t, 3> steps;  // bytes of each operand from one place of the axis to the next
   int64_t bias_step;
+  int64_t
+      summed;  // elements of a result that each part has a share of; 0: parts have places of their own
 };
 
 memory::data_type type_of(tn_dtype dtype) {
@@ -187,18 +189,39 @@ Part make_part(const ConvGeometry& g, ConvPass pass, tn_dtype dtype, Axis axis, 
   return part;
 }
 
-// Along what makes the parts copy least, as each part copies all of what is not cut. Gradients of weights are not summed over parts.
-AxisCut cut_of(const ConvGeometry& g, ConvPass pass) {
+// Elements that a part copies: of an image, and of the weights.
+struct Copies {
+  int64_t image, weights;
+};
+
+// Images of a part: as many as their copies leave in the cache, but enough that the weights' copies are a small share beside them; as
+// many parts for each thread.
+int64_t images_of_part(int64_t batch, const Copies& copies, int64_t share, int64_t threads) {
+  constexpr int64_t kCached = int64_t{256} << 10;
+  const int64_t wanted = std::max(kCached, share * copies.weights) / copies.image;
+  const int64_t parts = batch / std::clamp<int64_t>(wanted, 1, batch);
+  const int64_t rounds = std::max<int64_t>(1, parts / threads);
+  return (batch + rounds * threads - 1) / (rounds * threads);
+}
+
+// Along what makes the parts copy least, as each part copies all of what is not cut. Gradients of weights are summed over parts of f32
+// where those sums are small beside the images.
+AxisCut cut_of(const ConvGeometry& g, ConvPass pass, tn_dtype dtype) {
   const int64_t threads = max_threads();
   const auto cut = [&](Axis axis, int64_t extent, int64_t unit) {
     const int64_t step = ((extent + threads - 1) / threads + unit - 1) / unit * unit;
     return AxisCut{{extent, std::clamp<int64_t>(step, 1, extent)}, axis};
   };
   constexpr int64_t kVector = 16;  // channels of oneDNN's layouts
-  const int64_t weights = g.filters * g.depth(),
-                images = g.batch * (g.channels * g.in_plane() + g.filters * g.out_plane());
-  if (pass != kWeight && (g.groups > 1 || (g.batch >= threads && weights <= images)))
-    return cut(Axis::Batch, g.batch, 1);
+  const Copies copies{g.groups * (g.channels * g.in_plane() + g.filters * g.out_plane()),
+                      g.groups * g.filters * g.depth()};
+  const int64_t share = pass == kWeight ? 16 : 4,
+                images = images_of_part(g.batch, copies, share, threads);
+  const bool by_batch = pass != kWeight ? copies.weights <= g.batch * copies.image
+                                        : dtype == TN_DTYPE_F32 &&
+                                              share / 2 * copies.weights <= images * copies.image;
+  if ((by_batch && g.groups == 1 && g.batch >= threads) || (pass != kWeight && g.groups > 1))
+    return {{g.batch, images}, Axis::Batch};
   if (g.groups > 1) return cut(Axis::Groups, g.groups, g.channels == 1 ? kVector : 1);
   return pass == kInput ? cut(Axis::Channels, g.channels, kVector)
                         : cut(Axis::Filters, g.filters, kVector);
@@ -209,12 +232,13 @@ std::unique_ptr<Plan> make_plan(const tn_call& call) {
   const OneThread one;
   const ConvGeometry g(call, P);
   const tn_dtype dtype = output(call).dtype;
-  const AxisCut cut = cut_of(g, P);
+  const AxisCut cut = cut_of(g, P, dtype);
   const bool has_bias = P == kForward && input_or_null(call, arg::conv::bias) != nullptr;
   auto plan = std::make_unique<Plan>(Plan{
       Parts<Part>(cut, [&](int64_t n) { return make_part(g, P, dtype, cut.axis, n, has_bias); }),
       {},
-      cut.axis == Axis::Filters ? int64_t{size_of(dtype)} : 0});
+      cut.axis == Axis::Filters ? int64_t{size_of(dtype)} : 0,
+      P == kWeight && cut.axis == Axis::Batch ? g.filters * g.depth() : 0});
   const auto places = places_of(g, cut.axis);
   for (uint32_t i = 0; i < 3; ++i)
     plan->steps[i] = places[i].cut ? plan->parts.whole().outside[i].get_strides()[places[i].dim] *
@@ -267,15 +291,36 @@ Pointers pointers_of(const tn_call& call) {
   return {{second, out, first}, nullptr};
 }
 
+// Of rows of `count` numbers, in their order.
+void sum_rows(const float* rows, int64_t n, int64_t count, float* out) {
+  parallel_for(count, std::max<int64_t>(1, kGrainCopy / n), [&](int64_t begin, int64_t end) {
+    std::copy(rows + begin, rows + end, out + begin);
+    for (int64_t row = 1; row < n; ++row)
+      for (int64_t i = begin; i < end; ++i) out[i] += rows[row * count + i];
+  });
+}
+
 template <ConvPass P>
 void run(Plan& plan, const tn_call& call) {
-  const Pointers all = pointers_of<P>(call);
+  Pointers all = pointers_of<P>(call);
+  char* const result = all.operands[result_of(P)];
+  const int64_t parts = plan.parts.count();
+  const bool sums = plan.summed != 0 && parts > 1;
+  if (sums) {
+    all.operands[result_of(P)] =
+        reinterpret_cast<char*>(workspace<float>(Workspace::Sums, parts * plan.summed));
+  }
   plan.parts.run([&](const Part& part, int64_t at) {
     Pointers p = all;
     for (uint32_t i = 0; i < 3; ++i) p.operands[i] += at * plan.steps[i];
+    if (sums)
+      p.operands[result_of(P)] += at / plan.parts.step() * plan.summed * int64_t{sizeof(float)};
     if (p.bias != nullptr) p.bias += at * plan.bias_step;
     execute(part, P, p);
   });
+  if (sums)
+    sum_rows(reinterpret_cast<const float*>(all.operands[result_of(P)]), parts, plan.summed,
+             reinterpret_cast<float*>(result));
 }
 
 // Multiplications below which oneDNN's fixed cost shows; the plugin's own loops for a channel a group are much slower.

@@ -49,13 +49,14 @@ class Parts {
     last_ = rest == 0 ? whole_ : make(rest);
   }
   const Part& whole() const { return whole_; }
+  int64_t step() const { return cut_.step; }
+  int64_t count() const { return (cut_.extent + cut_.step - 1) / cut_.step; }
   // body(part, first place of the axis), over the threads.
   template <class Body>
   void run(Body&& body) const {
-    const int64_t count = (cut_.extent + cut_.step - 1) / cut_.step;
-    parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(count(), 1, [&](int64_t begin, int64_t end) {
       const OneThread one;
-      for (int64_t i = begin; i < end; ++i) body(i + 1 == count ? last_ : whole_, i * cut_.step);
+      for (int64_t i = begin; i < end; ++i) body(i + 1 == count() ? last_ : whole_, i * cut_.step);
     });
   }
 

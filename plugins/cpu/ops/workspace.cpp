@@ -1,29 +1,49 @@
 #include "ops/workspace.hpp"
 
-#include <memory>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <new>
+#include <utility>
 
 namespace tenon::cpu {
 namespace {
-struct Free {
-  void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{64}); }
+
+// Pages from the system rather than the C library, which may keep what grows out of its place.
+class Slot {
+ public:
+  Slot() = default;
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+  ~Slot() { release(); }
+
+  void* hold(size_t bytes) {
+    if (bytes <= size_) return memory_;
+    release();
+    static const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t whole = (bytes + page - 1) / page * page;
+    if (whole < bytes) throw std::bad_alloc();
+    void* const pages =
+        mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    size_ = whole;
+    return memory_ = pages;
+  }
+
+ private:
+  void release() {
+    if (memory_ != nullptr) munmap(std::exchange(memory_, nullptr), std::exchange(size_, 0));
+  }
+
+  void* memory_ = nullptr;
+  size_t size_ = 0;
 };
+
 }  // namespace
 
 void* workspace(Workspace purpose, size_t bytes) {
-  struct Slot {
-    std::unique_ptr<void, Free> memory;
-    size_t size = 0;
-  };
   thread_local Slot slots[static_cast<size_t>(Workspace::kCount)];
-  Slot& slot = slots[static_cast<size_t>(purpose)];
-  if (bytes > slot.size) {
-    slot.size = 0;
-    slot.memory.reset();
-    slot.memory.reset(::operator new (bytes, std::align_val_t{64}));
-    slot.size = bytes;
-  }
-  return slot.memory.get();
+  return slots[static_cast<size_t>(purpose)].hold(bytes);
 }
 
 }  // namespace tenon::cpu

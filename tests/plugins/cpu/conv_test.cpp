@@ -1,5 +1,8 @@
 // Convolution and its two backward ops, compared with plain loops in double precision.
+#include <thread>
+
 #include "reference.hpp"
+#include "resident.hpp"
 
 namespace {
 
@@ -150,6 +153,35 @@ TEST(Conv, NarrowPlanes) {
 }
 
 // Gradients whose vectors hold places: every number of taps at once, one filter and more, lines that end within a vector.
+// In parts of some images, the last one of fewer.
+TEST(Conv, ManyImages) {
+  check({{37, 16, 12, 12}, {32, 16, 3, 3}, {1}, {1}, {1}}, DType::F32, 200);
+  check({{67, 20, 18, 9}, {17, 20, 3, 2}, {2}, {1}, {1}}, DType::F32, 201);
+}
+
+// Copies in another layout are those of some images, not of a whole batch: both operands have 32 MiB.
+TEST(Conv, ALargeBatchTakesLittleMemory) {
+  const Tensor x = tenon::ones({256, 32, 32, 32}), weight = tenon::ones({32, 32, 3, 3});
+  const int64_t copies = 12 + 2 * std::thread::hardware_concurrency();
+  const auto grown = [&](const auto& pass) {
+    pass(tenon::ones({2, 32, 32, 32}));  // loads what the first call loads
+    testing_ops::most_resident();
+    const int64_t before = testing_ops::most_resident();
+    const Tensor result = pass(x);
+    return testing_ops::most_resident() - before;
+  };
+  const auto forward = [&](const Tensor& of) { return tenon::conv(of, weight, {}, {1}, {1}); };
+  EXPECT_LT(grown(forward), 32 + copies);
+  EXPECT_LT(grown([&](const Tensor& of) {
+              return tenon::conv_backward_input(of, weight, of.shape(), {1}, {1}, {1}, 1);
+            }),
+            32 + copies);
+  EXPECT_LT(grown([&](const Tensor& of) {
+              return tenon::conv_backward_weight(of, of, weight.shape(), {1}, {1}, {1}, 1);
+            }),
+            copies);
+}
+
 TEST(Conv, FewFiltersOfAGroup) {
   uint32_t seed = 800;
   for (const DType dtype : {DType::F32, DType::F64}) {

@@ -1,10 +1,10 @@
 // Reductions, compared with sums, products and searches in double precision: dtypes, layouts, dimensions, sizes, NaN, empty tensors.
 #include <algorithm>
-#include <fstream>
 #include <numeric>
 #include <string>
 
 #include "layouts.hpp"
+#include "resident.hpp"
 
 namespace {
 
@@ -242,25 +242,15 @@ TEST(Losses, EveryPairOfLayouts) {
       }
 }
 
-// The largest resident memory of this process since the last call, in MiB.
-int64_t most_resident() {
-  std::ifstream status("/proc/self/status");
-  int64_t kib = 0;
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) kib = std::stoll(line.substr(6));
-  std::ofstream("/proc/self/clear_refs") << "5";
-  return kib / 1024;
-}
-
 // A broadcast tensor has many elements but few rows in memory: the states of the reduction's pieces must not grow with the elements.
 TEST(ReduceSizes, ABroadcastTensorTakesLittleMemory) {
   const int64_t rows = 1 << 22, width = 1024;
   const Tensor x = tenon::expand(tenon::ones({1, width}), {rows, width});
   tenon::sum(tenon::ones({64, width}), {0});
-  most_resident();
-  const int64_t before = most_resident();
+  testing_ops::most_resident();
+  const int64_t before = testing_ops::most_resident();
   const Tensor sums = tenon::sum(x, {0});
-  EXPECT_LT(most_resident() - before, 64);
+  EXPECT_LT(testing_ops::most_resident() - before, 64);
   EXPECT_EQ(tenon::min(sums).item<float>(), static_cast<float>(rows));
   EXPECT_EQ(tenon::max(sums).item<float>(), static_cast<float>(rows));
 }
