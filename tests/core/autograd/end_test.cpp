@@ -1,6 +1,8 @@
 // Functions that are called when a backward pass is over (tn_backward_on_end).
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "support.hpp"
 
 namespace tenon::testing {
@@ -85,6 +87,32 @@ TEST_F(BackwardEnd, ANestedPassEndsWithTheOutermost) {
   AtEnd::watched = outer;
   (z * 1).sum().backward();
   EXPECT_EQ(AtEnd::log, "inner! ~inner ");
+}
+
+// As a plugin for distributed training waits there for its peers.
+TEST_F(BackwardEnd, APluginInCMayAskForItFromAGradient) {
+  load_plugin(std::getenv("TENON_TEST_PLUGIN"));
+  const void* found = nullptr;
+  detail::check(
+      tn_plugin_interface(detail::to_str("test.ops"), detail::to_str("test.ends"), 1, &found));
+  const auto& ends = *static_cast<const uint32_t*>(found);
+  Tensor x = leaf({1, 2});
+  const auto reduced = [&](uint32_t answer) {
+    return call("test.reduced", x * 3, static_cast<int64_t>(answer)).sum();
+  };
+  reduced(TN_OK).backward();
+  EXPECT_EQ(grad_of(x), (Values{3, 3}));
+  EXPECT_EQ(ends, 1u);
+  for (const uint32_t answer : {TN_TIMEOUT, TN_PEER_LOST}) {
+    try {
+      reduced(answer).backward();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), answer);
+      EXPECT_STREQ(error.what(), "rank 3 does not answer");
+    }
+  }
+  EXPECT_EQ(ends, 3u);
 }
 
 TEST_F(BackwardEnd, IsRefusedOutsideOfAPass) {

@@ -1,4 +1,5 @@
-/* A plugin with two ops for the autograd tests: one with a gradient callback, and one that is only a decomposition. */
+/* A plugin with ops for the autograd tests: with a gradient callback, of a decomposition alone, of each form, and one that asks for the end
+   of a backward pass. */
 #include <string.h>
 
 #include "tenon/plugin.h"
@@ -150,6 +151,31 @@ static tn_status* eight_gradient(void* self, tn_grad_call* call) {
   return status;
 }
 
+/* x as it is, and a gradient that other processes are asked for: at the end of the pass its state tells whether all have answered. */
+static uint32_t g_answer, g_ends;
+static tn_status* all_answered(void* ctx) {
+  (void)ctx;
+  ++g_ends;
+  return g_answer == TN_OK ? NULL : g_host->make_status(g_answer, text("rank 3 does not answer"));
+}
+static tn_status* reduced_decompose(void* self, const tn_value* args, uint32_t nargs,
+                                    tn_tensor** outs, uint32_t nouts) {
+  (void)self, (void)nargs, (void)nouts;
+  return g_host->op_call(g_host->op_find(text("clone")), args, 1, outs, 1);
+}
+static tn_status* reduced_gradient(void* self, tn_grad_call* call) {
+  (void)self;
+  g_answer = (uint32_t)g_host->grad_arg(call, 1)->as.i;
+  tn_status* status = g_host->backward_on_end(all_answered, NULL, NULL);
+  return status != NULL ? status : g_host->grad_set(call, 0, g_host->grad_output(call, 0));
+}
+/* How often a pass came to its end. */
+static const void* interface_of(void* state, tn_str name, uint32_t revision) {
+  (void)state;
+  const int wanted = revision == 1 && name.size == 9 && memcmp(name.data, "test.ends", 9) == 0;
+  return wanted ? &g_ends : NULL;
+}
+
 static tn_status* register_forms(const tn_host* host, void* plugin) {
   const tn_op_def ops[] = {
       {.struct_size = sizeof(tn_op_def),
@@ -169,7 +195,11 @@ static tn_status* register_forms(const tn_host* host, void* plugin) {
        .schema = text("test.eight(Tensor x) -> Tensor a, Tensor b, Tensor c, Tensor d, Tensor e, "
                       "Tensor f, Tensor g, Tensor h @1"),
        .decompose = eight_decompose,
-       .gradient = eight_gradient}};
+       .gradient = eight_gradient},
+      {.struct_size = sizeof(tn_op_def),
+       .schema = text("test.reduced(Tensor x, int answer=0) -> Tensor @1"),
+       .decompose = reduced_decompose,
+       .gradient = reduced_gradient}};
   const tn_kernel kernels[] = {{.struct_size = sizeof(tn_kernel),
                                 .op = ops[0].schema,
                                 .dtypes = TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_F64),
@@ -179,7 +209,7 @@ static tn_status* register_forms(const tn_host* host, void* plugin) {
                                 .dtypes = TN_MASK(TN_DTYPE_F32),
                                 .run = above_run}};
   tn_status* status = NULL;
-  for (int k = 0; status == NULL && k < 4; ++k) status = host->register_op(plugin, &ops[k]);
+  for (int k = 0; status == NULL && k < 5; ++k) status = host->register_op(plugin, &ops[k]);
   if (status == NULL)
     status = host->register_kernels(plugin, text("cpu"), kernels, 2, sizeof *kernels);
   return status;
@@ -223,6 +253,7 @@ TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor,
   plugin.start = start;
   plugin.quiesce = quiesce;
   plugin.stop = stop;
+  plugin.get_interface = interface_of;
   *out = &plugin;
   return NULL;
 }
