@@ -51,7 +51,7 @@ static void release(void* self, uint32_t index, void* buffer) {
 static tn_status* run(void* self, void* plan, const tn_call* call) {
   (void)self, (void)plan;
 #if defined(CASE_LATIN)
-  return host->make_status(TN_INTERNAL, (tn_str)STR("Gr\xfcn antwortet nicht"));
+  return host->make_status(TN_INTERNAL, (tn_str)STR("[Gr\xfcn] no answer"));
 #endif
   for (int64_t i = 0; i < call->outs[0]->shape[0]; ++i)
     if (call->outs[0]->dtype == TN_DTYPE_F64)

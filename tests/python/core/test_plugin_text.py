@@ -11,12 +11,13 @@ import tenon
 tenon.load_plugin(sys.argv[1])
 assert tenon.device('test.latin').info['name'] == 'Gr\\ufffdn', tenon.device('test.latin').info
 x = tenon.empty(3, device='test.latin')
-try:
-    x + x
-except tenon.InternalError as error:
-    assert str(error) == '[add] Gr\\ufffdn antwortet nicht', error
-else:
-    raise AssertionError('no error')
+for add in (lambda x: x + x, tenon.graph.trace(lambda x: x + x, x, device='test.latin')):
+    try:
+        add(x)
+    except tenon.InternalError as error:
+        assert str(error) == '[add] [Gr\\ufffdn] no answer', error
+    else:
+        raise AssertionError('no error')
 assert [p['state'] for p in tenon.plugins() if p['path'] == sys.argv[1]] == ['loaded']
 """
 
