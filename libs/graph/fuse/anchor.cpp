@@ -16,9 +16,9 @@ using Chain =
 
 class Anchors {
  public:
-  Anchors(Graph& graph, const tn_graph& backend, const Device& device,
+  Anchors(Graph& graph, const tn_graph& backend, const Device& device, bool sized,
           std::vector<std::string>& refused)
-      : graph_(graph), backend_(backend), device_(device), refused_(refused) {}
+      : graph_(graph), backend_(backend), device_(device), sized_(sized), refused_(refused) {}
 
   bool run() {
     const ValueMap values(graph_);
@@ -99,9 +99,10 @@ class Anchors {
            });
   }
 
-  // Elementwise nodes cannot be anchors.
+  // Elementwise nodes cannot be anchors. To lay out weights takes longer than to plan for a new size.
   bool may_begin(uint32_t at, const ValueMap& values) const {
-    return !graph_.nodes[at].loop && plain(at, values);
+    const Node& node = graph_.nodes[at];
+    return !node.loop && !(sized_ && node.name() == "linear") && plain(at, values);
   }
 
   // An anchor, with the copy that it reads if the plugin can do without; empty if it takes neither.
@@ -186,6 +187,7 @@ class Anchors {
   Graph& graph_;
   const tn_graph& backend_;
   const Device& device_;
+  const bool sized_;
   std::vector<std::string>& refused_;
   std::vector<std::vector<uint32_t>> readers_;  // by buffer
   std::vector<Chain> chains_;
@@ -193,11 +195,11 @@ class Anchors {
 
 }  // namespace
 
-bool anchor(Graph& graph, const Device& device, std::vector<std::string>& refused) {
+bool anchor(Graph& graph, const Device& device, bool sized, std::vector<std::string>& refused) {
   const tn_graph* backend = backend_of(device);
   if (backend == nullptr) return false;
   const bool restored = restore_ops(graph, device);
-  return Anchors(graph, *backend, device, refused).run() || restored;
+  return Anchors(graph, *backend, device, sized, refused).run() || restored;
 }
 
 }  // namespace tenon::graph

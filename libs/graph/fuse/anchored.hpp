@@ -7,8 +7,8 @@ namespace tenon::graph {
 
 // Lays out constant weights when the program is made, and keeps images between anchors channels-last where the plugin prefers that. Results
 // may differ from the nodes' by rounding. Changes a graph that was lowered to the device, and adds to `refused` why nodes stay single.
-// Returns false if nothing changed.
-bool anchor(Graph& graph, const Device& device, std::vector<std::string>& refused);
+// Returns false if nothing changed. `sized`: see pass/pass.hpp.
+bool anchor(Graph& graph, const Device& device, bool sized, std::vector<std::string>& refused);
 
 // Before anchors are looked for: puts silu and group_norm in the place of the nodes that files spell them by, such as x·sigmoid(x). Results
 // may differ by rounding. Returns false if there were none.

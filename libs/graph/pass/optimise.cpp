@@ -30,7 +30,7 @@ bool take_over(Graph& graph, const Device& device, const Decisions& known) {
 
 }  // namespace
 
-std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact,
+std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, Rules rules,
                                   Decided* decided) {
   share_equal(graph);
   simplify(graph);
@@ -43,7 +43,7 @@ std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound
     if (take_over(graph, device, *known)) return known->refused;
   Decisions made;
   if (decided != nullptr) made = {structure_of(graph), {}, {}, {}, {}, elements_of(graph)};
-  const bool anchored = !exact && anchor(graph, device, made.refused);
+  const bool anchored = !rules.exact && anchor(graph, device, rules.sized, made.refused);
   fuse(graph, device, made);
   reuse_operands(graph);
   made.behind = structure_of(graph);

@@ -6,10 +6,15 @@
 
 namespace tenon::graph {
 
+struct Rules {
+  bool exact;  // no anchors
+  bool sized;  // the graph is one of those that some sizes each have of their own
+};
+
 // Runs all passes in order. `bound`: nodes run their kernels, so the plugin may fuse them and results may overwrite operands; otherwise
 // nodes are calls. `decided`: NULL, or the program's own decisions, which are reused and added to. Returns why nodes that might have been
 // fused were not.
-std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact,
+std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, Rules rules,
                                   Decided* decided);
 
 // Before lowering: a sum of slices that lie side by side, each put into zeros of its own, becomes writes of the slices into one result. So

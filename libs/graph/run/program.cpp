@@ -55,9 +55,10 @@ void run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
 
 }  // namespace
 
-Program::Program(Graph graph, Device device, bool exact, Decided* decided)
+Program::Program(Graph graph, Device device, bool exact, bool sized)
     : graph_(std::move(graph)),
       device_(device),
+      sized_(sized),
       in_turn_(graph_.writes_outside() || !graph_.symbols.empty()),
       written_(graph_.written_inputs()),
       exact_(exact) {
@@ -78,7 +79,7 @@ Program::Program(Graph graph, Device device, bool exact, Decided* decided)
   if (!written_.empty())
     for (const Buffer& buffer : graph_.buffers)
       if (is_held(buffer.role)) held_.push_back(reach_of(*tn_tensor_view(buffer.constant.get())));
-  lowered_ = lowered_now(graph_, decided);
+  lowered_ = lowered_now(graph_);
 }
 
 namespace {
@@ -99,6 +100,7 @@ Program::Program(Program& whole, std::vector<int64_t> dims, const Graph& concret
     : graph_(outline_of(concrete)),
       device_(whole.device_),
       whole_(&whole),
+      sized_(true),
       dims_(std::move(dims)),
       in_turn_(whole.in_turn_),
       written_(whole.written_),
@@ -127,13 +129,13 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now(const Graph& graph,
     if (node.control == nullptr) continue;
     node.control = std::make_shared<Control>(*node.control);
     for (const Graph& body : node.control->bodies)
-      node.control->programs.push_back(std::make_shared<Program>(body, device_, exact_, nullptr));
+      node.control->programs.push_back(std::make_shared<Program>(body, device_, exact_, sized_));
   }
   for (Buffer& buffer : made->graph.buffers)
     if (is_held(buffer.role) && buffer.constant.device() != device_)
       buffer.constant = buffer.constant.to(device_);
   made->exact = exact_;
-  made->refused = optimise(made->graph, device_, binds(), made->exact, decided);
+  made->refused = optimise(made->graph, device_, binds(), {made->exact, sized_}, decided);
   made->packing.begin(made->graph);
   made->arena = plan_arena(made->graph);
   return made;

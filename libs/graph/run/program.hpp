@@ -28,9 +28,9 @@ struct Facts {
 class Program {
  public:
   Program(const Graph& graph, Device device)
-      : Program(graph, device, graph.writes_outside(), nullptr) {}
-  // `decided`: gets the decisions of a program that is lowered at other sizes, too.
-  Program(Graph graph, Device device, bool exact, Decided* decided);
+      : Program(graph, device, graph.writes_outside(), !graph.sizes.empty()) {}
+  // `sized`: one of those that some sizes each have of their own.
+  Program(Graph graph, Device device, bool exact, bool sized);
   // Of a program for any sizes, which outlives it, at these. `concrete`: its graph there.
   Program(Program& whole, std::vector<int64_t> dims, const Graph& concrete);
 
@@ -102,6 +102,7 @@ class Program {
   Graph graph_;  // with a whole_ only what a run reads
   Device device_;
   Program* whole_ = nullptr;
+  const bool sized_;
   bool shares_memory_ = false;  // with those that the whole_ planned for other sizes
   std::vector<int64_t> dims_;   // the sizes that this is for, with a whole_
   std::mutex mutex_;

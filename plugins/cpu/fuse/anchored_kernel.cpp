@@ -5,6 +5,7 @@
 #include "dispatch.hpp"
 #include "fuse/anchored.hpp"
 #include "fuse/image_rows.hpp"
+#include "fuse/packed_linear.hpp"
 #include "fuse/packed_product.hpp"
 #include "tenon/schemas.h"
 
@@ -38,7 +39,7 @@ bool knows_anchor(const tn_graph_expression& expression, const KnownKernels& ker
   if (known == nullptr) return false;
   const std::string_view op = sdk::view_of(known->kernel->op);
   return op == TN_SCHEMA_CONV || op == TN_SCHEMA_MAX_POOL || op == TN_SCHEMA_LINEAR_INTEGER ||
-         op == TN_SCHEMA_LINEAR_W8A8 || is_of_image_rows(op);
+         op == TN_SCHEMA_LINEAR_W8A8 || op == TN_SCHEMA_LINEAR || is_of_image_rows(op);
 }
 
 double cost_of_anchored(const tn_graph_expression& expression, const KnownKernels& kernels) {
@@ -46,6 +47,8 @@ double cost_of_anchored(const tn_graph_expression& expression, const KnownKernel
   constexpr double kMultiplications = 200, kElements = 2;  // a nanosecond
   if (const auto rows = read_image_rows(expression, kernels))
     return static_cast<double>(rows->elements()) / kElements;
+  if (const auto linear = read_packed_linear(expression, kernels))
+    return static_cast<double>(linear->m * linear->n * linear->k) / kMultiplications;
   if (const auto product = read_packed_product(expression, kernels))
     return static_cast<double>(product->rows * product->outputs * product->n) / kMultiplications;
   return read_anchored(expression, kernels).window.work() / kMultiplications;
@@ -56,6 +59,8 @@ std::unique_ptr<AnchoredKernel> compile_anchored(const tn_graph_expression& expr
   check_form(expression);
   if (auto rows = read_image_rows(expression, kernels))
     return std::make_unique<ImageRows>(expression, std::move(*rows));
+  if (auto linear = read_packed_linear(expression, kernels))
+    return make_packed_linear(std::move(*linear));
   if (auto product = read_packed_product(expression, kernels))
     return make_packed_product(std::move(*product));
   return std::make_unique<Anchored>(expression, kernels);

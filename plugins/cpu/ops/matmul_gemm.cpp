@@ -29,9 +29,8 @@ using tenon::cpu::workspace;
 constexpr int64_t kCacheBytes = 32768;  // most of an L1 cache
 // A packed panel of b, which AVX-512's wide tiles may as well read from L2.
 constexpr int64_t kPanelBytes = kTileVectors * 16384;
-constexpr int64_t kRowBlock = 480;  // rows of a that stay in L2 while the panels pass
-constexpr int64_t kFewDots = 64;    // short ones that cost less than packing
-constexpr int64_t kNarrow = 4;      // most of a panel so narrow is padding
+constexpr int64_t kFewDots = 64;  // short ones that cost less than packing
+constexpr int64_t kNarrow = 4;    // most of a panel so narrow is padding
 
 // Few rows: dots cost a sum over lanes for each result, packing a pass over b.
 template <class T>
@@ -113,6 +112,12 @@ bool far_apart(const Gemm<T>& g) {
   return std::max(g.a_row, g.a_col) * static_cast<int64_t>(sizeof(T)) >= 2048;
 }
 
+// Whether a compact copy of a pays.
+template <class T>
+bool wants_compact(const Gemm<T>& g, int64_t rows, int64_t columns) {
+  return rows >= 96 && columns >= (g.a_row == 1 ? 96 : 128) && far_apart(g);
+}
+
 // Points `part` at a compact copy of rows [i, i + rows) and columns [p0, p1) of a, in the order in
 // which they lie.
 template <class T>
@@ -136,6 +141,13 @@ void copy_block(Gemm<T>& part, int64_t i, int64_t rows, int64_t p0, int64_t p1) 
   part.a = to - i * part.a_row - p0 * part.a_col;
 }
 
+// How many slices of products make panels of b that fill no more than their buffer.
+template <class T>
+int64_t slices_of(int64_t k, int64_t panel) {
+  const int64_t depth = kPanelBytes / (panel * static_cast<int64_t>(sizeof(T)));
+  return std::max<int64_t>(1, (k + depth - 1) / depth);
+}
+
 // The next panel of b: packing it would wait for memory, which the tiles of `rows` rows leave time for.
 template <class T>
 Coming<T> next_panel(const Gemm<T>& g, int64_t rows, int64_t j, int64_t cols, int64_t p0,
@@ -148,13 +160,12 @@ Coming<T> next_panel(const Gemm<T>& g, int64_t rows, int64_t j, int64_t cols, in
           (pieces + tiles - 1) / tiles};
 }
 
-// Columns [j, j + cols) of c for rows [i, i + rows), products p0 to p1. `more` columns follow.
+// Columns [j, j + cols) of c, in so many vectors, for rows [i, i + rows), products p0 to p1.
 template <class T>
-void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols, int64_t more,
-                int64_t p0, int64_t p1, T* buffer) {
+Tile<T> tile_of(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols, int64_t vectors,
+                int64_t p0, int64_t p1) {
   const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), vectors = (cols + lanes - 1) / lanes,
-                panel = vectors * lanes;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const bool first = p0 == 0, last = p1 == g.k;
   Tile<T> t{p1 - p0,
             g.a + i * g.a_row + p0 * g.a_col,
@@ -176,6 +187,17 @@ void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t co
     t.init = g.column_bias + j;
   else if (g.row_bias != nullptr)
     t.init = g.row_bias + i, t.init_row = 1, t.init_step = 0;
+  return t;
+}
+
+// That tile. `more` columns follow.
+template <class T>
+void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols, int64_t more,
+                int64_t p0, int64_t p1, T* buffer) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), vectors = (cols + lanes - 1) / lanes,
+                panel = vectors * lanes;
+  Tile<T> t = tile_of(g, i, rows, j, cols, vectors, p0, p1);
   if (wants_packing(g, rows, cols, panel)) {
     pack_panel(t.b, g.b_row, g.b_col, p1 - p0, cols, panel, buffer);
     t.b = buffer;
@@ -228,10 +250,9 @@ void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
   // With few rows b is read once: in slices of some lines, so that each line is read on and on.
   const bool by_lines = m <= 4 && g.b_col == 1 && g.b_row * static_cast<int64_t>(sizeof(T)) >= 1024;
   if (by_lines && m == 1) return gemm_lines(g, block);
-  const int64_t depth = by_lines ? 4 : kPanelBytes / (panel * static_cast<int64_t>(sizeof(T)));
-  const int64_t slices = std::max<int64_t>(1, (g.k + depth - 1) / depth);
+  const int64_t slices = by_lines ? std::max<int64_t>(1, (g.k + 3) / 4) : slices_of<T>(g.k, panel);
   const int64_t step = rows_at_once(g, m, n);
-  const bool compact = m >= 96 && n >= (g.a_row == 1 ? 96 : 128) && far_apart(g);
+  const bool compact = wants_compact(g, m, n);
   for (int64_t i = block.i0; i < block.i1; i += step) {
     const int64_t rows = std::min(step, block.i1 - i);
     for (int64_t s = 0; s < slices; ++s) {
@@ -246,8 +267,68 @@ void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
   }
 }
 
-void gemm_f32(const Gemm<float>& g, const GemmBlock& block) { gemm_block(g, block); }
+// Panels that were laid out come from L2 anyway, so they may be as deep as a's rows allow: c is then written less often.
+int64_t slices_laid_out(int64_t k) {
+  constexpr int64_t kDepth = 512;
+  return std::max<int64_t>(1, (k + kDepth - 1) / kDepth);
+}
+
+int64_t panel_columns_f32() {
+  return kTileVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+}
+
+// One panel of a block whose b was laid out; `next`: the one behind it, as long.
+void gemm_laid_out(const Gemm<float>& g, const GemmBlock& block, int64_t p0, int64_t p1,
+                   const float* panel, const float* next) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())),
+                rows = block.i1 - block.i0, cols = block.j1 - block.j0,
+                vectors = (cols + lanes - 1) / lanes;
+  auto t = tile_of(g, block.i0, rows, block.j0, cols, vectors, p0, p1);
+  t.b = panel;
+  t.b_row = panel_columns_f32();
+  t.next = reinterpret_cast<const char*>(next == nullptr ? panel : next);
+  const int64_t bytes = t.b_row * static_cast<int64_t>(sizeof(float)), tiles = (rows + 7) / 8;
+  if (next != nullptr) t.next_step = std::min<int64_t>(64, (bytes + tiles - 1) / tiles);
+  if (kMasks || cols == vectors * lanes)
+    return run_panel<Walk::Panels>(t, static_cast<int>(vectors), rows);
+  run_ragged<Walk::Panels>(t, static_cast<int>(vectors), rows, cols, vectors * lanes);
+}
+
+void gemm_laid_out(const Gemm<float>& g, const GemmBlock& block) {
+  const int64_t panel = panel_columns_f32(), slices = slices_laid_out(g.k);
+  const bool compact = wants_compact(g, block.i1 - block.i0, block.j1 - block.j0);
+  const auto place = [&](int64_t s, int64_t j) {
+    return s == slices ? nullptr : g.panels + j * g.k + g.k * s / slices * panel;
+  };
+  for (int64_t i = block.i0; i < block.i1; i += kRowBlock) {
+    const int64_t i1 = std::min(i + kRowBlock, block.i1);
+    for (int64_t s = 0; s < slices; ++s) {
+      const int64_t p0 = g.k * s / slices, p1 = g.k * (s + 1) / slices;
+      Gemm<float> part = g;
+      if (compact) copy_block(part, i, i1 - i, p0, p1);
+      for (int64_t j = block.j0; j < block.j1; j += panel) {
+        const int64_t j1 = std::min(j + panel, block.j1);
+        gemm_laid_out(part, {i, i1, j, j1}, p0, p1, place(s, j),
+                      j1 < block.j1 ? place(s, j1) : place(s + 1, block.j0));
+      }
+    }
+  }
+}
+
+void gemm_f32(const Gemm<float>& g, const GemmBlock& block) {
+  g.panels != nullptr ? gemm_laid_out(g, block) : gemm_block(g, block);
+}
 void gemm_f64(const Gemm<double>& g, const GemmBlock& block) { gemm_block(g, block); }
+
+void lay_out_f32(const Gemm<float>& g, int64_t j0, int64_t j1, float* panels) {
+  const int64_t panel = panel_columns_f32(), slices = slices_laid_out(g.k);
+  for (int64_t s = 0; s < slices; ++s) {
+    const int64_t p0 = g.k * s / slices, p1 = g.k * (s + 1) / slices;
+    for (int64_t j = j0; j < j1; j += panel)
+      pack_panel(g.b + p0 * g.b_row + j * g.b_col, g.b_row, g.b_col, p1 - p0,
+                 std::min(panel, j1 - j), panel, panels + j * g.k + p0 * panel);
+  }
+}
 
 }  // namespace tenon::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -256,6 +337,8 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::cpu {
 HWY_EXPORT(gemm_f32);
 HWY_EXPORT(gemm_f64);
+HWY_EXPORT(panel_columns_f32);
+HWY_EXPORT(lay_out_f32);
 
 void gemm(const Gemm<float>& g, const GemmBlock& block) {
   HWY_DYNAMIC_DISPATCH(gemm_f32)(g, block);
@@ -264,29 +347,23 @@ void gemm(const Gemm<double>& g, const GemmBlock& block) {
   HWY_DYNAMIC_DISPATCH(gemm_f64)(g, block);
 }
 
-namespace {
-// Threads share columns while each gets whole panels, then rows.
-template <class T>
-void over_threads(const Gemm<T>& g) {
-  const int64_t work = g.m * g.n * std::max<int64_t>(g.k, 1);
-  const int64_t threads =
-      work < 2 * kGemmGrain ? 1 : std::min<int64_t>(max_threads(), work / kGemmGrain);
-  if (threads <= 1) return gemm(g, {0, g.m, 0, g.n});
-  int64_t across = threads;
-  while (across > 1 && (threads % across != 0 || g.n < across * 64)) --across;
-  const int64_t down = threads / across;
-  parallel_for(across * down, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t x = t % across, y = t / across, units = (g.n + 15) / 16;
-      gemm(g, {g.m * y / down, g.m * (y + 1) / down, std::min(g.n, units * x / across * 16),
-               std::min(g.n, units * (x + 1) / across * 16)});
-    }
-  });
-}
-}  // namespace
+int64_t panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_columns_f32)(); }
 
-void parallel_gemm(const Gemm<float>& g) { over_threads(g); }
-void parallel_gemm(const Gemm<double>& g) { over_threads(g); }
+int64_t panels_size(int64_t n, int64_t k) {
+  const int64_t columns = panel_columns();
+  return (n + columns - 1) / columns * columns * k;
+}
+
+void lay_out(const Gemm<float>& g, int64_t j0, int64_t j1, float* panels) {
+  HWY_DYNAMIC_DISPATCH(lay_out_f32)(g, j0, j1, panels);
+}
+
+void parallel_gemm(const Gemm<float>& g) {
+  over_blocks(g, [&](const GemmBlock& block) { gemm(g, block); });
+}
+void parallel_gemm(const Gemm<double>& g) {
+  over_blocks(g, [&](const GemmBlock& block) { gemm(g, block); });
+}
 
 }  // namespace tenon::cpu
 #endif

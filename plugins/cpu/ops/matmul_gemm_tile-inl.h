@@ -31,6 +31,7 @@ constexpr int max_rows(int vectors) {
 // How a tile walks its operands.
 enum class Walk {
   Strides,  // both by strides
+  Panels,   // likewise, while the next panel of b comes into the cache
   TapsOfB,  // product p reads b at b_at[p]: an unfolded image that was never written out
   TapsOfA,  // row i reads a at a_at[i], `lines` stretches of k products that are k + a_skip apart
 };
@@ -70,6 +71,8 @@ struct Tile {
   int64_t lines = 1, a_skip = 0;
   bool fetch = false;  // c is far away: bring the next rows
   Coming<T> coming = {};
+  const char* next = nullptr;  // of Panels: what each product brings, this many bytes further on
+  int64_t next_step = 0;
 };
 
 template <class T, int R, int NV, Walk W>
@@ -105,9 +108,14 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i) at[i] = W == Walk::TapsOfA ? t.a_at[i] : i * a_row;
   const int64_t lines = W == Walk::TapsOfA ? t.lines : 1;
+  const char* next = t.next;
   for (int64_t line = 0; line < lines; ++line) {
     for (int64_t p = 0; p < t.k; ++p) {
       const T* HWY_RESTRICT from = W == Walk::TapsOfB ? b + t.b_at[p] : b;
+      if constexpr (W == Walk::Panels) {
+        __builtin_prefetch(next, 0, 2);
+        next += t.next_step;
+      }
       V right[NV];
 #pragma GCC unroll 6
       for (int j = 0; j < NV; ++j) right[j] = load(from, j);
@@ -117,7 +125,7 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
 #pragma GCC unroll 6
         for (int j = 0; j < NV; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
       }
-      a += W == Walk::Strides ? a_col : 1;
+      a += W == Walk::Strides || W == Walk::Panels ? a_col : 1;
       if (W != Walk::TapsOfB) b += b_row;
     }
     if (W == Walk::TapsOfA) a += t.a_skip;
@@ -171,6 +179,7 @@ HWY_INLINE void run_panel(Tile<T>& t, int vectors, int64_t rows) {
     else
       t.a += done * t.a_row;
     t.c += done * t.c_row;
+    if constexpr (W == Walk::Panels) t.next += t.k * t.next_step;
     if (t.init != nullptr) t.init += done * t.init_row;
   }
 }

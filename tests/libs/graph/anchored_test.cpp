@@ -1,4 +1,4 @@
-// Convolutions and poolings fused with the ops on their results: results agree with eager calls in f64, within rounding.
+// Convolutions, poolings and products fused with the ops on their results: results agree with eager calls in f64, within rounding.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,13 +75,24 @@ struct Block {
 };
 
 const std::vector<Geometry> kGeometries = {
-    {1, 3, 64, 1, 40, 37, 7, 2, 3},     {1, 64, 64, 1, 20, 19, 3, 1, 1},
-    {1, 64, 96, 1, 13, 17, 1, 1, 0},    {1, 64, 32, 1, 31, 33, 1, 2, 0},
-    {3, 32, 48, 1, 15, 9, 3, 2, 1},     {5, 24, 40, 1, 7, 7, 3, 1, 1},
-    {1, 96, 96, 96, 31, 30, 3, 1, 1},   {2, 64, 64, 64, 29, 31, 3, 2, 1},
-    {2, 32, 64, 4, 14, 15, 3, 1, 1},    {1, 48, 48, 1, 1, 257, 1, 1, 0},
-    {1, 32, 32, 1, 30, 30, 3, 1, 2, 2}, {2, 17, 29, 1, 18, 18, 5, 1, 2},
+    {1, 3, 64, 1, 40, 37, 7, 2, 3},
+    {1, 64, 64, 1, 20, 19, 3, 1, 1},
+    {1, 64, 96, 1, 13, 17, 1, 1, 0},
+    {1, 64, 32, 1, 31, 33, 1, 2, 0},
+    {3, 32, 48, 1, 15, 9, 3, 2, 1},
+    {5, 24, 40, 1, 7, 7, 3, 1, 1},
+    {1, 96, 96, 96, 31, 30, 3, 1, 1},
+    {2, 64, 64, 64, 29, 31, 3, 2, 1},
+    {2, 32, 64, 4, 14, 15, 3, 1, 1},
+    {1, 48, 48, 1, 1, 257, 1, 1, 0},
+    {1, 32, 32, 1, 30, 30, 3, 1, 2, 2},
+    {2, 17, 29, 1, 18, 18, 5, 1, 2},
     {7, 16, 33, 1, 12, 12, 3, 1, 0},
+    // Too few rows for some threads, which share places or filters.
+    {1, 32, 96, 1, 7, 7, 3, 1, 1},
+    {2, 32, 256, 1, 5, 6, 3, 2, 1},
+    {3, 64, 128, 1, 7, 7, 1, 1, 0},
+    {1, 1024, 384, 1, 1, 1, 1, 1, 0},
 };
 
 class Anchored : public testing::Test {
@@ -502,6 +513,117 @@ TEST_F(Anchored, PoolingsOfBytes) {
     EXPECT_EQ(elements_of<uint8_t>(program({x})[0].to(DType::U8)),
               elements_of<uint8_t>(fn(In(&x, 1))[0].to(DType::U8)));
   }
+}
+
+struct Layer {
+  int64_t rows, outputs, inputs;
+};
+const std::vector<Layer> kLayers = {{5, 400, 300},   {8, 96, 700},    {16, 384, 384},
+                                    {17, 49, 1000},  {128, 100, 65},  {130, 384, 1536},
+                                    {490, 130, 257}, {1001, 48, 129}, {24, 1153, 384}};
+
+struct Weights {
+  explicit Weights(const Layer& of)
+      : weight(randn({of.outputs, of.inputs})), bias(randn({of.outputs})) {}
+  Tensor weight, bias;
+  Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
+  Weights in(DType dtype) const {
+    Weights other = *this;
+    other.weight = weight.to(dtype);
+    other.bias = bias.to(dtype);
+    return other;
+  }
+};
+
+// A product whose weight is laid out once, an activation and a sum.
+TEST_F(Anchored, LinearWithWhatIsBehind) {
+  const int before = num_threads();
+  for (const int threads : {1, 3, 8}) {
+    set_num_threads(threads);
+    for (const Layer& of : kLayers) {
+      const Weights one(of), wide = one.in(DType::F64);
+      const std::vector<Tensor> given = {
+          randn({of.rows, of.outputs}), randn({of.rows, of.inputs}) * 0.1,
+          randn({of.rows, of.inputs}) * 0.1, randn({of.rows, of.inputs}) * 0.1};
+      const auto fn = [](const Weights& w) {
+        return [&w](In in) {
+          return std::vector{gelu(w(in[1]), "tanh") + in[0], linear(in[1], w.weight, {}, "silu"),
+                             relu(in[0] + w(in[2])), tanh(sigmoid(w(in[3])))};
+        };
+      };
+      const graph::Program program = graph::trace(given, fn(one));
+      for (const char* name :
+           {"linear+gelu+add(", " linear(", "linear+add+relu(", "linear+sigmoid+tanh("})
+        EXPECT_TRUE(holds(program, name)) << name << program.explain();
+      EXPECT_FALSE(stands_alone(program, "linear")) << program.explain();
+      std::vector<Tensor> exact;
+      for (const Tensor& one_given : given) exact.push_back(one_given.to(DType::F64));
+      const auto found = program(given), wanted = fn(wide)(exact);
+      for (size_t k = 0; k < found.size(); ++k)
+        EXPECT_LT(error(found[k], wanted[k]), 1e-5)
+            << threads << ' ' << of.rows << ' ' << of.outputs << ' ' << k;
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_F(Anchored, ChangedWeightsOfLinearAreLaidOutAgain) {
+  Weights one({32, 200, 300});
+  const Tensor x = randn({32, 300});
+  const auto fn = [&](In in) { return std::vector{relu(one(in[0]))}; };
+  const graph::Program program = graph::trace({x}, fn);
+  EXPECT_TRUE(holds(program, "linear+relu(")) << program.explain();
+  for (Tensor* changed : {&one.weight, &one.bias}) {
+    changed->copy_(*changed * 1.5 + 0.25);
+    EXPECT_LT(error(program({x})[0], fn(In(&x, 1))[0].to(DType::F64)), 1e-5);
+  }
+}
+
+// Programs share a weight that was laid out; one that runs keeps it when another sees the weight changed.
+TEST_F(Anchored, ProgramsShareTheWeightsOfLinear) {
+  Weights one({32, 200, 300});
+  const Tensor x = randn({32, 300}), y = randn({64, 300});
+  const auto fn = [&](In in) { return std::vector{relu(one(in[0]))}; };
+  const auto check = [&](const graph::Program& program, const Tensor& given) {
+    EXPECT_LT(error(program({given})[0], fn(In(&given, 1))[0].to(DType::F64)), 1e-5);
+  };
+  const graph::Program first = graph::trace({x}, fn), second = graph::trace({y}, fn);
+  check(first, x);
+  check(second, y);
+  one.weight.copy_(one.weight * 1.5);
+  const graph::Program third = graph::trace({x}, fn);
+  for (int round = 0; round < 2; ++round) {
+    check(third, x);
+    check(second, y);
+    check(first, x);
+    one.weight.copy_(one.weight - 0.25);
+  }
+}
+
+// Few rows, small products, rows apart, a given weight, what is added to many rows; and programs for many sizes.
+TEST_F(Anchored, OtherLinearStaysANode) {
+  const Weights one({64, 200, 300}), small({64, 40, 30});
+  const Tensor x = randn({64, 300}), row = randn({200});
+  const auto alone = [](const graph::Program& program) {
+    return stands_alone(program, "linear") && !holds(program, "linear+");
+  };
+  const auto fn = [&](In in) { return std::vector{relu(one(in[0]))}; };
+  EXPECT_FALSE(alone(graph::trace({x}, fn)));
+  EXPECT_TRUE(alone(graph::trace({x.narrow(0, 0, 4).contiguous()}, fn)));
+  EXPECT_TRUE(alone(
+      graph::trace({randn({64, 30})}, [&](In in) { return std::vector{relu(small(in[0]))}; })));
+  EXPECT_TRUE(alone(graph::trace(
+      {randn({64, 600})}, [&](In in) { return std::vector{relu(one(in[0].slice(1, 0, 300)))}; })));
+  EXPECT_TRUE(alone(graph::trace({x, one.weight},
+                                 [&](In in) { return std::vector{relu(linear(in[0], in[1]))}; })));
+  EXPECT_FALSE(holds(graph::trace({x}, [&](In in) { return std::vector{one(in[0]) + row}; }),
+                     "linear+add("));
+  const graph::Program sized = graph::trace({x}, {{{0, {"rows"}}}}, fn);
+  EXPECT_TRUE(alone(sized)) << sized.explain();
+  EXPECT_EQ(elements_of<float>(sized({x})[0]), elements_of<float>(fn(In(&x, 1))[0]));
+  graph::Program exact = graph::trace({x}, fn);
+  exact.set_exact(true);
+  EXPECT_TRUE(alone(exact));
 }
 
 // Cases that must not be fused: weights that are not constant, a result that others read, statistics of the batch.
