@@ -26,13 +26,13 @@ memory::data_type type_of(tn_dtype dtype) {
 
 }  // namespace
 
-memory::desc Anchored::Image::inside(int64_t samples, int64_t rows) const {
-  return memory::desc({samples, channels, rows, columns}, type, memory::format_tag::nhwc);
+memory::desc Anchored::Image::inside(int64_t samples, int64_t rows, int64_t some) const {
+  return memory::desc({samples, some, rows, columns}, type, memory::format_tag::nhwc);
 }
 
-memory::desc Anchored::Image::outside(int64_t samples, int64_t rows) const {
-  if (channels_last) return inside(samples, rows);
-  return memory::desc({samples, channels, rows, columns}, type,
+memory::desc Anchored::Image::outside(int64_t samples, int64_t rows, int64_t some) const {
+  if (lies_inside(some)) return inside(samples, rows, some);
+  return memory::desc({samples, some, rows, columns}, type,
                       memory::dims(strides.begin(), strides.end()));
 }
 
@@ -54,7 +54,8 @@ Anchored::Image Anchored::dense_image(int64_t channels, const Two& size, tn_dtyp
 
 bool Anchored::Piece::like(const Piece& other) const {
   return samples == other.samples && rows == other.rows && count == other.count &&
-         (first == 0) == (other.first == 0) && row == other.row;
+         (first == 0) == (other.first == 0) && row == other.row && filter == other.filter &&
+         filters == other.filters;
 }
 
 Anchored::Anchored(const tn_graph_expression& expression, const KnownKernels& kernels)
@@ -70,14 +71,50 @@ Anchored::Anchored(const tn_graph_expression& expression, const KnownKernels& ke
   cut();
 }
 
-// Each thread gets as many rows of results; pieces end where a sample does, unless they hold whole ones.
+// Whether the places of an image may be rows of one place each.
+bool Anchored::may_flatten() const {
+  const auto last = [](const Image& image) { return image.channels_last; };
+  return !recipe_.pools && !recipe_.integers && recipe_.window.is_pointwise() && last(x_) &&
+         last(y_) && std::all_of(others_.begin(), others_.end(), last);
+}
+
+void Anchored::flatten() {
+  for (Two* size : {&recipe_.window.in, &recipe_.window.out}) *size = {(*size)[0] * (*size)[1], 1};
+  const auto flat = [](Image& image) {
+    image.strides[2] = image.strides[3];
+    image.columns = 1;
+  };
+  flat(x_);
+  flat(y_);
+  std::for_each(others_.begin(), others_.end(), flat);
+}
+
+// Whether each thread may have some of the filters, which oneDNN takes by vectors; what they give is copied.
+bool Anchored::may_cut_filters(int64_t threads) const {
+  const ImageWindow& w = recipe_.window;
+  return !recipe_.pools && !recipe_.integers && w.groups == 1 && w.filters % (16 * threads) == 0;
+}
+
+// Each thread gets as many rows of results, or where they are few, filters; pieces end where a sample does, unless they hold whole ones.
 void Anchored::cut() {
   const ImageWindow& w = recipe_.window;
-  const int64_t rows = w.batch * w.out[0];
   constexpr double kGrain = 150'000;  // multiplications worth a thread
-  const int64_t threads = std::clamp<int64_t>(
-      std::min<int64_t>(max_threads(), static_cast<int64_t>(w.work() / kGrain)), 1, rows);
-  for (int64_t t = 0; t < threads; ++t) add_pieces(rows * t / threads, rows * (t + 1) / threads);
+  const int64_t most =
+      std::clamp<int64_t>(static_cast<int64_t>(w.work() / kGrain), 1, max_threads());
+  // Whether some thread would have a tenth more to do than if rows could be cut anywhere.
+  const auto uneven = [&] {
+    const int64_t rows = w.batch * w.out[0], threads = std::min(most, rows);
+    return 10 * most * ((rows + threads - 1) / threads) > 11 * rows;
+  };
+  if (uneven() && may_flatten()) flatten();
+  if (uneven() && may_cut_filters(most)) {
+    for (int64_t t = 0; t < most; ++t)
+      pieces_.push_back(
+          {0, w.batch, 0, w.out[0], 0, w.in[0], w.filters / most * t, w.filters / most, 0});
+  } else {
+    const int64_t rows = w.batch * w.out[0], threads = std::min(most, rows);
+    for (int64_t t = 0; t < threads; ++t) add_pieces(rows * t / threads, rows * (t + 1) / threads);
+  }
   for (Piece& piece : pieces_) {
     const auto known = std::find_if(pieces_.begin(), pieces_.end(),
                                     [&](const Piece& other) { return piece.like(other); });
@@ -94,7 +131,7 @@ void Anchored::add_pieces(int64_t begin, int64_t end) {
   const ImageWindow& w = recipe_.window;
   const int64_t reach = (w.kernel[0] - 1) * w.dilation[0];
   while (begin < end) {
-    Piece piece{begin / w.out[0], 1, begin % w.out[0], 0, 0, w.in[0], 0};
+    Piece piece{begin / w.out[0], 1, begin % w.out[0], 0, 0, w.in[0], 0, w.filters, 0};
     if (piece.row == 0 && end - begin >= w.out[0]) {
       piece.samples = (end - begin) / w.out[0];
       piece.rows = w.out[0];
@@ -116,26 +153,32 @@ void Anchored::execute(const Piece& piece, const tn_call& call) const {
     return Room::bytes_of<char>(static_cast<int64_t>(desc.get_size()));
   };
   size_t room_bytes = bytes(made.scratch) + (x_.channels_last ? 0 : bytes(made.x)) +
-                      (y_.channels_last ? 0 : bytes(made.y));
-  for (const Image& other : others_) room_bytes += other.channels_last ? 0 : bytes(made.y);
+                      (y_.lies_inside(piece.filters) ? 0 : bytes(made.y));
+  for (const Image& other : others_)
+    room_bytes += other.lies_inside(piece.filters) ? 0 : bytes(made.y);
   Room room(Workspace::Columns, room_bytes);
   const auto take = [&](const memory::desc& desc) {
     return memory(desc, dnnl_engine(), room.take<char>(static_cast<int64_t>(desc.get_size())));
   };
-  const auto there = [&](const Image& image, const tn_view& view, int64_t samples, int64_t row,
-                         int64_t rows) {
+  const auto there = [&](const Image& image, const tn_view& view, int64_t row, int64_t rows,
+                         int64_t channel, int64_t channels) {
     const auto size = static_cast<int64_t>(memory::data_type_size(image.type));
     auto* const first =
-        data_of<char>(view) + size * (piece.sample * image.strides[0] + row * image.strides[2]);
-    return memory(image.outside(samples, rows), dnnl_engine(), first);
+        data_of<char>(view) + size * (piece.sample * image.strides[0] + channel * image.strides[1] +
+                                      row * image.strides[2]);
+    return memory(image.outside(piece.samples, rows, channels), dnnl_engine(), first);
+  };
+  const auto result_there = [&](const Image& image, const tn_view& view) {
+    return there(image, view, piece.row, piece.rows, piece.filter, piece.filters);
   };
   // Arguments are the operands behind the output.
   const auto given = [&](uint32_t operand) -> const tn_view& {
     return *call.args[operand - 1].as.view;
   };
   std::unordered_map<int, memory> args = {{DNNL_ARG_SCRATCHPAD, take(made.scratch)}};
-  memory x = there(x_, given(recipe_.x), piece.samples, piece.first, piece.count);
-  memory y = there(y_, output(call), piece.samples, piece.row, piece.rows);
+  memory x = there(x_, given(recipe_.x), piece.first, piece.count, 0, x_.channels);
+  memory y = result_there(y_, output(call));
+  const bool in_place = y_.lies_inside(piece.filters);
   const auto copied = [&](const dnnl::reorder& copy, memory& from, const memory::desc& to) {
     memory into = take(to);
     copy.execute(dnnl_stream(), from, into);
@@ -143,21 +186,23 @@ void Anchored::execute(const Piece& piece, const tn_call& call) const {
   };
   if (!x_.channels_last) x = copied(made.copy_x, x, made.x);
   args[DNNL_ARG_SRC] = x;
-  memory inner = y_.channels_last ? y : take(made.y);
+  memory inner = in_place ? y : take(made.y);
   args[DNNL_ARG_DST] = inner;
-  if (!weights_.empty()) args[DNNL_ARG_WEIGHTS] = weights_[made.weights];
-  if (bias_) args[DNNL_ARG_BIAS] = bias_;
+  if (!weights_.empty()) args[DNNL_ARG_WEIGHTS] = weights_[made.weights].memory;
+  if (bias_)
+    args[DNNL_ARG_BIAS] =
+        memory({{piece.filters}, memory::data_type::f32, memory::format_tag::x}, dnnl_engine(),
+               static_cast<float*>(bias_.get_data_handle()) + piece.filter);
   size_t k = 0;
   for (size_t e = 0; e < recipe_.epilogues.size(); ++e) {
     if (recipe_.epilogues[e].operand == 0) continue;
-    memory other = there(others_[k], given(recipe_.epilogues[e].operand), piece.samples, piece.row,
-                         piece.rows);
-    if (!others_[k].channels_last) other = copied(made.copy_others[k], other, made.y);
+    memory other = result_there(others_[k], given(recipe_.epilogues[e].operand));
+    if (!others_[k].lies_inside(piece.filters)) other = copied(made.copy_others[k], other, made.y);
     args[DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(e)) | DNNL_ARG_SRC_1] = other;
     ++k;
   }
   made.primitive.execute(dnnl_stream(), args);
-  if (!y_.channels_last) made.copy_y.execute(dnnl_stream(), inner, y);
+  if (!in_place) made.copy_y.execute(dnnl_stream(), inner, y);
   dnnl_stream().wait();
 }
 

@@ -17,7 +17,9 @@ struct ImageWindow {
   int64_t batch = 1, channels = 1, filters = 1, groups = 1;  // all of x and of y
   Two in{1, 1}, out{1, 1}, kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1};
   double work() const;  // multiplications, or comparisons
-  dnnl::memory::dims weight_sizes() const;
+  bool is_pointwise() const;
+  // Of some filters; of all where they are in groups.
+  dnnl::memory::dims weight_sizes(int64_t some) const;
 };
 
 // What happens to an element of the anchor's result, in order.
@@ -62,13 +64,16 @@ class Anchored : public AnchoredKernel {
     std::array<int64_t, 4> strides;  // samples, channels, rows, columns
     int64_t channels, columns;
     dnnl::memory::data_type type = dnnl::memory::data_type::f32;
-    dnnl::memory::desc outside(int64_t samples, int64_t rows) const;
-    dnnl::memory::desc inside(int64_t samples, int64_t rows) const;
+    // Some of the channels; what lies like `inside` needs no copy.
+    dnnl::memory::desc outside(int64_t samples, int64_t rows, int64_t some) const;
+    dnnl::memory::desc inside(int64_t samples, int64_t rows, int64_t some) const;
+    bool lies_inside(int64_t some) const { return channels_last && some == channels; }
   };
-  // Rows of the results of some samples.
+  // Rows of the results of some samples, by some filters.
   struct Piece {
     int64_t sample, samples, row, rows;
     int64_t first, count;  // rows of x that they read
+    int64_t filter, filters;
     size_t primitive;
     bool like(const Piece& other) const;
   };
@@ -84,20 +89,28 @@ class Anchored : public AnchoredKernel {
   // That lies channels-last, without gaps.
   static Image dense_image(int64_t channels, const Two& size, tn_dtype dtype);
   void cut();
+  bool may_flatten() const;
+  void flatten();
+  bool may_cut_filters(int64_t threads) const;
   void add_pieces(int64_t begin, int64_t end);
   Primitive make(const Piece& piece);
   void make_convolution(Primitive& made, const Piece& piece,
                         const dnnl::primitive_attr& attributes);
   void make_pooling(Primitive& made, const Piece& piece, const dnnl::primitive_attr& attributes);
   void execute(const Piece& piece, const tn_call& call) const;
-  void lay_out(const dnnl::memory::desc& plain, const void* weight);
+  void lay_out(dnnl::memory::data_type type, dnnl::memory::format_tag tag, const void* weight);
 
   AnchoredRecipe recipe_;
   Image x_, y_;
   std::vector<Image> others_;  // what is added
   std::vector<Piece> pieces_;
   std::vector<Primitive> primitives_;
-  std::vector<dnnl::memory> weights_;  // in each layout that a primitive reads
+  // In a layout that a primitive reads.
+  struct Weights {
+    dnnl::memory memory;
+    int64_t filter, filters;
+  };
+  std::vector<Weights> weights_;
   dnnl::memory bias_;
 };
 

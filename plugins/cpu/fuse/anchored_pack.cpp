@@ -12,10 +12,17 @@ using dnnl::memory;
 constexpr auto kF32 = memory::data_type::f32;
 }  // namespace
 
-void Anchored::lay_out(const memory::desc& plain, const void* weight) {
+void Anchored::lay_out(memory::data_type type, memory::format_tag tag, const void* weight) {
   const OneThread one;
-  memory from(plain, dnnl_engine(), const_cast<void*>(weight));
-  for (memory& to : weights_) dnnl::reorder(from, to).execute(dnnl_stream(), from, to);
+  const ImageWindow& w = recipe_.window;
+  const auto filter_bytes = static_cast<int64_t>(memory::data_type_size(type)) * w.channels /
+                            w.groups * w.kernel[0] * w.kernel[1];
+  const auto* const first = static_cast<const char*>(weight);
+  for (Weights& to : weights_) {
+    memory from({w.weight_sizes(to.filters), type, tag}, dnnl_engine(),
+                const_cast<char*>(first + to.filter * filter_bytes));
+    dnnl::reorder(from, to.memory).execute(dnnl_stream(), from, to.memory);
+  }
   dnnl_stream().wait();
 }
 
@@ -23,13 +30,11 @@ void Anchored::pack(const tn_view* const* views) {
   if (recipe_.pools) return;
   const ImageWindow& w = recipe_.window;
   if (recipe_.integers)
-    return lay_out({w.weight_sizes(), memory::data_type::s8, memory::format_tag::ohwi},
+    return lay_out(memory::data_type::s8, memory::format_tag::ohwi,
                    data_of<const int8_t>(*views[recipe_.weight]));
   const auto values = [&](uint32_t operand) {
     return operand == 0 ? nullptr : data_of<const float>(*views[operand]);
   };
-  const memory::desc plain(w.weight_sizes(), kF32,
-                           w.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw);
   const int64_t filter = w.channels / w.groups * w.kernel[0] * w.kernel[1];
   const float* weight = values(recipe_.weight);
   const float* const bias = values(recipe_.bias);
@@ -50,7 +55,7 @@ void Anchored::pack(const tn_view* const* views) {
     }
     weight = scaled.data();
   }
-  lay_out(plain, weight);
+  lay_out(kF32, w.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw, weight);
   if (bias == nullptr && !recipe_.norm.is) return;
   if (!bias_) bias_ = memory(memory::desc({w.filters}, kF32, memory::format_tag::x), dnnl_engine());
   std::copy(shift.begin(), shift.end(), static_cast<float*>(bias_.get_data_handle()));

@@ -37,17 +37,17 @@ void refuse_slow(const char* name) {
 
 }  // namespace
 
-memory::dims ImageWindow::weight_sizes() const {
+memory::dims ImageWindow::weight_sizes(int64_t some) const {
   memory::dims sizes;
   if (groups > 1) sizes.push_back(groups);
-  sizes.insert(sizes.end(), {filters / groups, channels / groups, kernel[0], kernel[1]});
+  sizes.insert(sizes.end(), {some / groups, channels / groups, kernel[0], kernel[1]});
   return sizes;
 }
 
 Anchored::Primitive Anchored::make(const Piece& piece) {
   Primitive made;
-  made.x = x_.inside(piece.samples, piece.count);
-  made.y = y_.inside(piece.samples, piece.rows);
+  made.x = x_.inside(piece.samples, piece.count, x_.channels);
+  made.y = y_.inside(piece.samples, piece.rows, piece.filters);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   dnnl::post_ops ops;
@@ -62,12 +62,15 @@ Anchored::Primitive Anchored::make(const Piece& piece) {
   const auto copy = [](const memory::desc& from, const memory::desc& to) {
     return dnnl::reorder(dnnl::reorder::primitive_desc(dnnl_engine(), from, dnnl_engine(), to));
   };
-  if (!x_.channels_last) made.copy_x = copy(x_.outside(piece.samples, piece.count), made.x);
-  if (!y_.channels_last) made.copy_y = copy(made.y, y_.outside(piece.samples, piece.rows));
+  if (!x_.channels_last)
+    made.copy_x = copy(x_.outside(piece.samples, piece.count, x_.channels), made.x);
+  const auto outside = [&](const Image& image) {
+    return image.outside(piece.samples, piece.rows, piece.filters);
+  };
+  if (!y_.lies_inside(piece.filters)) made.copy_y = copy(made.y, outside(y_));
   for (const Image& other : others_)
-    made.copy_others.push_back(other.channels_last
-                                   ? dnnl::reorder()
-                                   : copy(other.outside(piece.samples, piece.rows), made.y));
+    made.copy_others.push_back(other.lies_inside(piece.filters) ? dnnl::reorder()
+                                                                : copy(outside(other), made.y));
   return made;
 }
 
@@ -76,7 +79,7 @@ void Anchored::make_convolution(Primitive& made, const Piece& piece,
   const ImageWindow& w = recipe_.window;
   const Padding padding(w, piece.row, piece.rows, piece.first, piece.count);
   const memory::desc bias = recipe_.bias != 0 || recipe_.norm.is
-                                ? memory::desc({w.filters}, kF32, memory::format_tag::x)
+                                ? memory::desc({piece.filters}, kF32, memory::format_tag::x)
                                 : memory::desc();
   const auto with = [&](const memory::desc& weights) {
     return dnnl::convolution_forward::primitive_desc(
@@ -91,12 +94,14 @@ void Anchored::make_convolution(Primitive& made, const Piece& piece,
   };
   // Pieces share weights. Where some are much smaller than others, their kernels may want another layout.
   for (size_t i = 0; i < weights_.size(); ++i)
-    if (const auto found = with(weights_[i].get_desc()); is_quick(found.impl_info_str()))
-      return take(found, i);
+    if (weights_[i].filter == piece.filter && weights_[i].filters == piece.filters)
+      if (const auto found = with(weights_[i].memory.get_desc()); is_quick(found.impl_info_str()))
+        return take(found, i);
   const auto type = recipe_.integers ? memory::data_type::s8 : kF32;
-  const auto found = with(memory::desc(w.weight_sizes(), type, memory::format_tag::any));
+  const auto found =
+      with(memory::desc(w.weight_sizes(piece.filters), type, memory::format_tag::any));
   refuse_slow(found.impl_info_str());
-  weights_.emplace_back(found.weights_desc(), dnnl_engine());
+  weights_.push_back({memory(found.weights_desc(), dnnl_engine()), piece.filter, piece.filters});
   take(found, weights_.size() - 1);
 }
 

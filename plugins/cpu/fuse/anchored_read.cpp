@@ -198,6 +198,11 @@ class Reader : AnchorReader {
 
 }  // namespace
 
+bool ImageWindow::is_pointwise() const {
+  constexpr Two kOnes{1, 1}, kZeros{0, 0};
+  return kernel == kOnes && stride == kOnes && padding == kZeros;
+}
+
 double ImageWindow::work() const {
   const int64_t taps = channels / groups * kernel[0] * kernel[1];
   return static_cast<double>(batch * filters * out[0] * out[1]) * static_cast<double>(taps);
