@@ -36,7 +36,7 @@ inference runs under `no_grad` in `eval` mode. PyTorch's eager mode runs in the 
 ratio is PyTorch's time over Tenon's, by medians. The share is that of the machine's measured peak, Tenon's and then PyTorch's, counting the
 multiplications of products, convolutions and attention (PyTorch's `FlopCounterMode`, which counts too many in the backward pass of
 depthwise ones). Memory is the growth of the resident set from the loaded library to its most in some steps, each library in a process of
-its own.
+its own; the pages of the library's code that the steps touch first are part of it.
 """
 SPREAD = 0.02
 
@@ -270,11 +270,18 @@ def forget_peak():
     pathlib.Path('/proc/self/clear_refs').write_text('5')
 
 
-def memory_child(row, dtype, only):
-    side, = sides(only, 'cpu', (Tenon, Torch, Compiled))
+def load_all(side):
+    """Loads what is opened at first use; of NumPy too, as PyTorch opens that itself. Gives parameters with gradients."""
     nn = side.library.nn
     small = nn.Sequential(nn.Conv2d(1, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 36, 16))
-    small(side.array(np.ones((1, 1, 8, 8), np.float32))).sum().backward()  # loads what is opened at first use
+    small(side.array(np.random.default_rng(1).random((1, 1, 8, 8), np.float32))).sum().backward()
+    return small.parameters()
+
+
+def memory_child(row, dtype, only):
+    side, = sides(only, 'cpu', (Tenon, Torch, Compiled))
+    load_all(side)
+    forget_peak()
     before = resident()[0]
     work = Work(side, row, dtype)
     forget_peak()

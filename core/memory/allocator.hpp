@@ -7,7 +7,8 @@
 //  - those of other devices, whose buffers may be handles, in bins as well, but whole: with at most 25 % to spare.
 // What is kept is bounded: used and cached bytes together stay below 1.25 × the recent peak of use + 16 MiB; the blocks unused
 // for longest go back to the device, then the memory of free pieces, whose addresses stay until all of the block is free. A
-// training run of varying sizes therefore settles at its own peak.
+// training run of varying sizes therefore settles at its own peak. On the host, which need not wait for a stream, blocks go back down
+// to the recent peak itself before a large one is added; that one is cut for small requests later.
 //
 // Streams: a freed block may be handed out again at once. That is right because all work on a device is enqueued on its default
 // stream, in order; before blocks go back to the device that stream is synchronised. What a thread allocates while its work is
