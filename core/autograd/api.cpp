@@ -1,4 +1,4 @@
-// The C functions of tenon/autograd.h, but tn_function_record.
+// The C functions of tenon/autograd.h, but tn_function_record; hooks of steps.
 #include <algorithm>
 #include <atomic>
 
@@ -81,22 +81,26 @@ void set_data(tn_tensor& tensor, const tn_tensor& data) {
   if (!alike) renew_leaf(tensor);
 }
 
-uint64_t add_hook(tn_tensor& tensor, tn_grad_hook_fn run, void* ctx, void (*destroy)(void*)) {
+// The hook gets its number and place here, and owns its context from here on.
+uint64_t add_hook(tn_tensor& tensor, Hook given, void (*destroy)(void*)) {
   static std::atomic<uint64_t> next{1};
   if (!requires_grad(tensor))
     fail(TN_FAILED_PRECONDITION, "[hook] a tensor that requires no gradient never gets one");
-  const uint64_t id = next.fetch_add(1, std::memory_order_relaxed);
+  if (given.after != nullptr && tensor.grad_fn == nullptr)
+    fail(TN_FAILED_PRECONDITION, "[hook] a leaf passes nothing on");
+  given.id = next.fetch_add(1, std::memory_order_relaxed);
+  given.nr = tensor.grad_fn != nullptr ? tensor.output_nr : 0u;
   Node* node = tensor.grad_fn != nullptr ? tensor.grad_fn : tensor.meta->leaf;
   HookList& hooks = hooks_of(*node);
   AutogradMeta& meta = meta_of(tensor);
   if (!node->is_leaf) {
     retain(node);
-    meta.hooked.push_back({id, NodeRef(node)});
+    meta.hooked.push_back({given.id, NodeRef(node)});
   }
-  auto hook = own(Hook{id, tensor.grad_fn != nullptr ? tensor.output_nr : 0u, run, ctx, nullptr});
+  auto hook = own(given);
   hooks.add(hook);
-  hook->destroy = destroy;  // from here on the hook owns its context
-  return id;
+  hook->destroy = destroy;
+  return given.id;
 }
 
 void remove_hook(tn_tensor& tensor, uint64_t id) {
@@ -259,7 +263,16 @@ tn_status* tn_tensor_add_hook(tn_tensor* tensor, tn_grad_hook_fn hook, void* ctx
                               void (*destroy)(void* ctx), uint64_t* id) {
   TN_REQUIRE(tensor, hook);
   return guarded([&] {
-    const uint64_t made = add_hook(*tensor, hook, ctx, destroy);
+    const uint64_t made = add_hook(*tensor, Hook{.run = hook, .ctx = ctx}, destroy);
+    if (id != nullptr) *id = made;
+  });
+}
+
+tn_status* tn_tensor_add_step_hook(tn_tensor* tensor, tn_step_hook_fn hook, void* ctx,
+                                   void (*destroy)(void* ctx), uint64_t* id) {
+  TN_REQUIRE(tensor, hook);
+  return guarded([&] {
+    const uint64_t made = add_hook(*tensor, Hook{.after = hook, .ctx = ctx}, destroy);
     if (id != nullptr) *id = made;
   });
 }

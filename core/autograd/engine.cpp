@@ -214,7 +214,7 @@ void Run::keep_captured(const Mark& mark, tn_tensor** grads) {
 void Run::run_hooks(Node& node, tn_tensor** grads) {
   for (const auto& hook : hooks_of(node).all()) {
     tn_tensor*& grad = grads[hook->nr];
-    if (grad == nullptr) continue;
+    if (grad == nullptr || hook->run == nullptr) continue;
     tn_tensor* replacement = nullptr;
     tn_status* status = hook->run(hook->ctx, grad, &replacement);
     Ref fresh(replacement);
@@ -225,9 +225,26 @@ void Run::run_hooks(Node& node, tn_tensor** grads) {
   }
 }
 
+// Hooks see what the node passes on, and may replace it.
+void Run::run_step_hooks(Node& node, tn_tensor** grads, tn_tensor** passed) {
+  for (const auto& hook : hooks_of(node).all()) {
+    if (hook->after == nullptr) continue;
+    Outs fresh(node.nedges);
+    check(hook->after(hook->ctx, passed, node.nedges, grads, node.nresults, fresh.data()));
+    for (uint32_t e = 0; e < node.nedges; ++e) {
+      Ref replacement = fresh.take(e);
+      if (!replacement || passed[e] == nullptr) continue;
+      replacement = conform(std::move(replacement), node.inputs[e], node.name(), "from a hook");
+      release(std::exchange(passed[e], replacement.take()));
+    }
+  }
+}
+
 void Run::apply(Node& node, tn_tensor** grads) {
   Outs results(node.nedges);  // until they are delivered
   node.apply(*this, grads, results.data());
+  if (node.hooks.load(std::memory_order_acquire) != nullptr)
+    run_step_hooks(node, grads, results.data());
   const bool anomaly = (t_modes & TN_MODE_ANOMALY) != 0;
   for (uint32_t e = 0; e < node.nedges; ++e) {
     Ref gradient = results.take(e);

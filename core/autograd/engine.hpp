@@ -97,6 +97,7 @@ class Run {
   bool take_next(Node*& node, Pending& arrived);
   void process(Node& node, Pending& arrived);
   void run_hooks(Node& node, tn_tensor** grads);
+  void run_step_hooks(Node& node, tn_tensor** grads, tn_tensor** passed);
   void keep_captured(const Mark& mark, tn_tensor** grads);
   void apply(Node& node, tn_tensor** grads);
 

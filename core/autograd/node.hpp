@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tenon/autograd.h"
+#include "tenon/history.h"
 #include "tensor/free_list.hpp"
 #include "tensor/tensor.hpp"
 
@@ -143,11 +144,12 @@ std::shared_ptr<Function> own(const Function& function) {
 
 // ---- Hooks -------------------------------------------------------------------------------------
 struct Hook {
-  uint64_t id;
-  uint32_t nr;  // of the result whose gradient it sees
-  tn_grad_hook_fn run;
-  void* ctx;
-  void (*destroy)(void* ctx);
+  uint64_t id = 0;
+  uint32_t nr = 0;  // of the result whose gradient it sees
+  tn_grad_hook_fn run = nullptr;
+  tn_step_hook_fn after = nullptr;  // instead of `run`: sees all that the node passes on
+  void* ctx = nullptr;
+  void (*destroy)(void* ctx) = nullptr;
 };
 
 class HookList {

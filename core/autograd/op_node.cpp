@@ -82,29 +82,35 @@ void Unpacked::restore(const OpNode& node) {
   }
 }
 
-Tensor GradCall::unpack(const Saved& saved) const {
+Ref unchanged(const OpNode& node, const Saved& saved) {
   const uint32_t version = saved.alias->storage->version.load(std::memory_order_acquire);
   if (version != saved.version)
     fail(TN_FAILED_PRECONDITION,
          "[{}] a tensor needed for the gradient was changed in place after it was saved (version "
          "{}, saved at {})",
-         node_.name(), version, saved.version);
-  if (!run_.create_graph()) return Tensor::share(saved.alias);
-  // With history again: a result is tied to the node itself, an argument to where
-  // its gradient goes.
-  const bool result = (saved.place & kResultBit) != 0;
+         node.name(), version, saved.version);
+  return Ref::share(saved.alias);
+}
+
+// A result is tied to the node itself, an argument to where its gradient goes.
+Ref with_history(OpNode& node, const Saved& saved) {
+  Ref value = unchanged(node, saved);
   const uint32_t index = saved.place & ~kResultBit;
-  const Edge edge = result ? Edge{&node_, index} : node_.edges[index];
-  if (edge.node == nullptr || !is_differentiable(saved.alias->dtype()))
-    return Tensor::share(saved.alias);
-  if (saved.alias->grad_fn != nullptr) return Tensor::share(saved.alias);  // tied before
+  const Edge edge = saved.place != index ? Edge{&node, index} : node.edges[index];
+  const bool tied_before = value->grad_fn != nullptr;
+  if (edge.node == nullptr || !is_differentiable(value->dtype()) || tied_before) return value;
   // Tensors that hooks unpacked are ours, and a layer may know them by their handles.
-  Ref tied = node_.hooks != nullptr ? Ref::share(saved.alias) : Ref(make_alias(*saved.alias));
+  if (node.hooks == nullptr) value = Ref(make_alias(*value));
   retain(edge.node);
-  tied->grad_fn = edge.node;
-  tied->output_nr = static_cast<uint16_t>(edge.nr);
-  tied->flags |= kRequiresGrad;
-  return Tensor::adopt(tied.take());
+  value->grad_fn = edge.node;
+  value->output_nr = static_cast<uint16_t>(edge.nr);
+  value->flags |= kRequiresGrad;
+  return value;
+}
+
+Tensor GradCall::unpack(const Saved& saved) const {
+  Ref value = run_.create_graph() ? with_history(node_, saved) : unchanged(node_, saved);
+  return Tensor::adopt(value.take());
 }
 
 // ---- What formulas ask -------------------------------------------------------------------------

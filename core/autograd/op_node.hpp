@@ -45,11 +45,16 @@ class Unpacked {
   Unpacked(const Unpacked&) = delete;
   Unpacked& operator=(const Unpacked&) = delete;
   const Saved* find(uint32_t place) const;
+  const Saved* at(uint32_t index) const { return index < saved_.size() ? &saved_[index] : nullptr; }
   // What the node's hooks kept becomes what was saved.
   void restore(const OpNode& node);
 
  private:
   Few<Saved, 8> saved_;
 };
+
+// A saved tensor as it was; and with its history. Throws if it has changed since.
+Ref unchanged(const OpNode& node, const Saved& saved);
+Ref with_history(OpNode& node, const Saved& saved);
 
 }  // namespace tenon::core

@@ -1,10 +1,10 @@
-// tn_tensor_step: the tape as a program may see it.
+// tn_tensor_step and tn_tensor_saved: the tape as a program may see it.
 #include "tenon/history.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "autograd/engine.hpp"
+#include "autograd/op_node.hpp"
 #include "boundary.hpp"
 #include "dispatch/record.hpp"
 
@@ -52,6 +52,40 @@ void describe_step(tn_tensor& tensor, tn_step& step, tn_tensor** places, uint32_
   for (uint32_t i = 0; i < capacity; ++i) places[i] = i < made.size() ? made[i].take() : nullptr;
 }
 
+// The argument or result that a saved tensor is, without the tensor.
+tn_saved named(const OpNode& node, uint32_t place) {
+  const Schema& schema = node.op.schema;
+  if ((place & kResultBit) != 0) {
+    const uint32_t place_of_list = static_cast<uint32_t>(schema.results.size()) - 1;
+    const uint32_t result = std::min(place & ~kResultBit, place_of_list);
+    return {0, (place & ~kResultBit) - result, to_str(schema.results[result]), nullptr};
+  }
+  for (uint32_t a = 0; a < node.nargs; ++a) {
+    const tn_value& value = node.args[a];
+    if (value.tag != TN_VALUE_TENSOR && value.tag != TN_VALUE_TENSORS) continue;
+    const auto first = static_cast<uint32_t>(value.as.i);
+    if (place - first < value.count)
+      return {0, place - first, to_str(schema.args[a].name), nullptr};
+  }
+  fail(TN_INTERNAL, "[{}] saved no argument {}", node.name(), place);
+}
+
+void describe_saved(tn_tensor& tensor, uint32_t index, tn_saved& saved) {
+  const NodeRef held(gradient_edge(tensor).node);
+  if (!held)
+    fail(TN_FAILED_PRECONDITION, "[saved] {} requires no gradient: it has no history",
+         describe(tensor));
+  tn_saved found{};
+  auto* node = dynamic_cast<OpNode*>(held.get());
+  if (node != nullptr && index < node->nsaved) {
+    Unpacked values(*node, true);
+    if (node->hooks != nullptr) values.restore(*node);
+    found = named(*node, values.at(index)->place);
+    found.tensor = with_history(*node, *values.at(index)).take();
+  }
+  give(found, &saved);
+}
+
 }  // namespace
 }  // namespace tenon::core
 
@@ -62,4 +96,10 @@ tn_status* tn_tensor_step(const tn_tensor* tensor, tn_step* step, tn_tensor** pl
   return tenon::core::guarded([&] {
     tenon::core::describe_step(const_cast<tn_tensor&>(*tensor), *step, places, capacity);
   });
+}
+
+tn_status* tn_tensor_saved(const tn_tensor* tensor, uint32_t index, tn_saved* saved) {
+  TN_REQUIRE(tensor, saved);
+  return tenon::core::guarded(
+      [&] { tenon::core::describe_saved(const_cast<tn_tensor&>(*tensor), index, *saved); });
 }

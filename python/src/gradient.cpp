@@ -7,6 +7,7 @@
 #include "guard.hpp"
 #include "overriding.hpp"
 #include "tenon/amp/autocast.hpp"
+#include "tenon/history.h"
 #include "tensor.hpp"
 
 namespace tenon::python {
@@ -31,34 +32,62 @@ tn_status* run_hook(void* context, tn_tensor* grad, tn_tensor** replacement) {
   return PyErr_Occurred() ? status_of_exception("hook") : nullptr;
 }
 
-tn_status* run_backward(void* context, tn_tensor* const* grads, uint32_t ngrads,
-                        tn_tensor** results, uint32_t nresults) {
-  const Locked locked;
-  const Ref callable(Py_NewRef(static_cast<Callback*>(context)->callable));
-  const Ref arguments(PyTuple_New(ngrads));
-  for (uint32_t i = 0; arguments && i < ngrads; ++i)
-    PyTuple_SET_ITEM(arguments.get(), i, wrap(tn_tensor_retain(grads[i])));
-  const Ref given(arguments && !PyErr_Occurred()
-                      ? PyObject_CallOneArg(callable.get(), arguments.get())
-                      : nullptr);
-  if (!given) return status_of_exception("Function.backward");
-  const Ref list(PySequence_Tuple(given.get()));
-  if (!list) return status_of_exception("Function.backward");
+// None for NULL.
+PyObject* tuple_of(tn_tensor* const* tensors, uint32_t count) {
+  Ref tuple(PyTuple_New(count));
+  for (uint32_t i = 0; tuple && i < count; ++i) {
+    PyObject* item = wrap(tn_tensor_retain(tensors[i]));
+    if (item == nullptr) return nullptr;
+    PyTuple_SET_ITEM(tuple.get(), i, item);
+  }
+  return tuple.release();
+}
+
+// The gradients that a callable returned for `nresults` inputs.
+tn_status* take_gradients(const char* what, PyObject* given, tn_tensor** results,
+                          uint32_t nresults) {
+  const Ref list(PySequence_Tuple(given));
+  if (!list) return status_of_exception(what);
   if (PyTuple_GET_SIZE(list.get()) != static_cast<Py_ssize_t>(nresults)) {
-    PyErr_Format(PyExc_ValueError, "[Function.backward] returned %zd gradients for %u inputs",
+    PyErr_Format(PyExc_ValueError, "[%s] returned %zd gradients for %u inputs", what,
                  PyTuple_GET_SIZE(list.get()), nresults);
-    return status_of_exception("Function.backward");
+    return status_of_exception(what);
   }
   for (uint32_t i = 0; i < nresults; ++i) {
     PyObject* item = PyTuple_GET_ITEM(list.get(), i);
     if (item != Py_None && !is_tensor(item)) {
       for (uint32_t k = 0; k < i; ++k) tn_tensor_release(std::exchange(results[k], nullptr));
-      wrong_result("Function.backward", item);
-      return status_of_exception("Function.backward");
+      wrong_result(what, item);
+      return status_of_exception(what);
     }
     results[i] = item == Py_None ? nullptr : tn_tensor_retain(handle_of(item));
   }
   return nullptr;
+}
+
+tn_status* run_backward(void* context, tn_tensor* const* grads, uint32_t ngrads,
+                        tn_tensor** results, uint32_t nresults) {
+  const char* const what = "Function.backward";
+  const Locked locked;
+  const Ref callable(Py_NewRef(static_cast<Callback*>(context)->callable));
+  const Ref arguments(tuple_of(grads, ngrads));
+  const Ref given(arguments ? PyObject_CallOneArg(callable.get(), arguments.get()) : nullptr);
+  return given ? take_gradients(what, given.get(), results, nresults) : status_of_exception(what);
+}
+
+tn_status* run_step_hook(void* context, tn_tensor* const* passed, uint32_t operands,
+                         tn_tensor* const* arrived, uint32_t results, tn_tensor** replacements) {
+  const char* const what = "grad_fn.register_hook";
+  const Locked locked;
+  const Ref callable(Py_NewRef(static_cast<Callback*>(context)->callable));
+  const Ref inputs(tuple_of(passed, operands)),
+      outputs(inputs ? tuple_of(arrived, results) : nullptr);
+  const Ref given(
+      outputs ? PyObject_CallFunctionObjArgs(callable.get(), inputs.get(), outputs.get(), nullptr)
+              : nullptr);
+  if (!given) return status_of_exception(what);
+  return given.get() == Py_None ? nullptr
+                                : take_gradients(what, given.get(), replacements, operands);
 }
 
 // Tensors of a list or tuple; `none` allows None entries. Throws PythonError.
@@ -190,14 +219,16 @@ int tensor_set_grad(PyObject* self, PyObject* value, void*) {
   return status == nullptr ? 0 : (raise_status(status), -1);
 }
 
-PyObject* tensor_add_hook(PyObject* self, PyObject* callable) {
+// `add` is a C function that adds hooks to a tensor, `run` what the core calls.
+template <class Add, class Run>
+PyObject* add_hook(PyObject* self, PyObject* callable, Add add, Run run) {
   if (!PyCallable_Check(callable))
     return PyErr_Format(PyExc_TypeError, "[register_hook] needs a callable, not %.200s",
                         Py_TYPE(callable)->tp_name);
   return guarded([&]() -> PyObject* {
     uint64_t id = 0;
     Callback* callback = make_callback(callable);
-    tn_status* status = tn_tensor_add_hook(handle_of(self), run_hook, callback, drop_callback, &id);
+    tn_status* status = add(handle_of(self), run, callback, drop_callback, &id);
     if (status != nullptr) {
       delete callback;
       return raise_status(status);
@@ -206,6 +237,14 @@ PyObject* tensor_add_hook(PyObject* self, PyObject* callable) {
     own_callback(self, callback);
     return PyLong_FromUnsignedLongLong(id);
   });
+}
+
+PyObject* tensor_add_hook(PyObject* self, PyObject* callable) {
+  return add_hook(self, callable, tn_tensor_add_hook, run_hook);
+}
+
+PyObject* tensor_add_step_hook(PyObject* self, PyObject* callable) {
+  return add_hook(self, callable, tn_tensor_add_step_hook, run_step_hook);
 }
 
 PyObject* tensor_remove_hook(PyObject* self, PyObject* id) {

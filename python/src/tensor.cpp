@@ -274,6 +274,19 @@ PyObject* get_places(PyObject* self, PyObject*) {
   }
   return tuple;
 }
+// Number `index` of what the step that made the tensor keeps, as (name, entry in a list, tensor); None beyond the last.
+PyObject* get_saved(PyObject* self, PyObject* index) {
+  const unsigned long number = PyLong_AsUnsignedLong(index);
+  if (PyErr_Occurred()) return nullptr;
+  tn_saved saved{};
+  saved.struct_size = sizeof saved;
+  if (tn_status* status = tn_tensor_saved(handle_of(self), static_cast<uint32_t>(number), &saved))
+    return raise_status(status);
+  if (saved.tensor == nullptr) Py_RETURN_NONE;
+  PyObject* name =
+      PyUnicode_FromStringAndSize(saved.name.data, static_cast<Py_ssize_t>(saved.name.size));
+  return Py_BuildValue("NIN", name, saved.entry, wrap(saved.tensor));
+}
 // From here on this object stands for the tensor of `other`, which gets what this one stood for, with its hooks.
 PyObject* tensor_become(PyObject* self, PyObject* other) {
   if (!is_tensor(other))
@@ -349,9 +362,11 @@ PyMethodDef methods[] = {
     {"_same_elements", same_elements, METH_O, nullptr},
     {"_step", get_step, METH_NOARGS, nullptr},
     {"_places", get_places, METH_NOARGS, nullptr},
+    {"_saved", get_saved, METH_O, nullptr},
     {"_become", tensor_become, METH_O, nullptr},
     {"_has_hooks", has_hooks, METH_NOARGS, nullptr},
     {"_add_hook", tensor_add_hook, METH_O, nullptr},
+    {"_add_step_hook", tensor_add_step_hook, METH_O, nullptr},
     {"_remove_hook", tensor_remove_hook, METH_O, nullptr},
     {"_to_capsule", tensor_to_capsule, METH_VARARGS, nullptr},
     {"__complex__", tensor_complex, METH_NOARGS, nullptr},

@@ -82,6 +82,7 @@ PyObject* tensor_backward(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 PyObject* tensor_detach(PyObject*, PyObject*);
 PyObject* tensor_set_requires_grad(PyObject*, PyObject* const*, Py_ssize_t);
 PyObject* tensor_add_hook(PyObject*, PyObject*);
+PyObject* tensor_add_step_hook(PyObject*, PyObject*);
 PyObject* tensor_remove_hook(PyObject*, PyObject*);
 PyObject* tensor_get_grad(PyObject*, void*);
 int tensor_set_grad(PyObject*, PyObject*, void*);

@@ -29,7 +29,8 @@ GARBAGE = (1, 17, 255, 2 ** 31 - 1, 2 ** 32 - 1)
 LIMITED, LIMIT = ('ndim', 'nargs', 'nouts'), 16  # counts that are known to be wrong before what they count is looked at
 # What a function that returns a status does without. "ctx" belongs to the caller.
 MAY_BE_NULL = {
-    'tn_backward': {'grads'}, 'tn_backward_on_end': {'destroy'}, 'tn_gradient': {'grads'}, 'tn_tensor_add_hook': {'destroy', 'id'}, 'tn_tensor_empty': {'device'},
+    'tn_backward': {'grads'}, 'tn_backward_on_end': {'destroy'}, 'tn_gradient': {'grads'}, 'tn_tensor_add_hook': {'destroy', 'id'},
+    'tn_tensor_add_step_hook': {'destroy', 'id'}, 'tn_tensor_empty': {'device'},
     'tn_tensor_from_host': {'device'}, 'tn_storage_restore': {'fill'}, 'tn_tensor_set_grad': {'grad'}, 'tn_tensor_wrap_host': {'strides', 'release'},
 }
 # What a good call of these gives here, where devices exist, no backward pass runs, the only plugin offers no interface, and no device

@@ -200,7 +200,8 @@ class World:
 
     def special(self, function):
         """What the type of a parameter does not tell."""
-        leaf = self.tensor(True) if function in ('tn_backward', 'tn_gradient', 'tn_function_record', 'tn_tensor_step') else None
+        leaf = self.tensor(True) if function in ('tn_backward', 'tn_gradient', 'tn_function_record', 'tn_tensor_step',
+                                                         'tn_tensor_saved') else None
         hooked = self.tensor(True) if function.endswith('_hook') else None
         return {
             'tn_backward': lambda: {'outputs': self.pointers(self.negated(leaf)), 'grads': self.pointers(self.tensor())},
@@ -208,7 +209,9 @@ class World:
                                     'inputs': self.pointers(leaf)},
             'tn_function_record': lambda: {'inputs': self.pointers(leaf), 'outputs': self.pointers(self.tensor())},
             'tn_tensor_step': lambda: {'tensor': leaf},
+            'tn_tensor_saved': lambda: {'tensor': leaf},
             'tn_tensor_add_hook': lambda: {'tensor': hooked},
+            'tn_tensor_add_step_hook': lambda: {'tensor': self.negated(hooked)},
             'tn_tensor_remove_hook': lambda: {'tensor': hooked, 'id': self.add_hook(hooked)},
             'tn_dtype_find': lambda: {'name': self.text(b'float32')},
             'tn_device_find': lambda: {'name': self.text(b'cpu')},

@@ -23,5 +23,28 @@ typedef struct tn_step {
 TN_API tn_status* tn_tensor_step(const tn_tensor* tensor, tn_step* step, tn_tensor** places,
                                  uint32_t capacity);
 
+/* A tensor that a step keeps for its gradient. The caller sets struct_size; no field beyond it is filled. */
+typedef struct tn_saved {
+  uint32_t struct_size;
+  uint32_t entry;    /* in the list, where the argument is one */
+  tn_str name;       /* of the argument or the result; as long as the op */
+  tn_tensor* tensor; /* a new reference, with its history; NULL beyond the last */
+} tn_saved;
+/* Number `index` of what the step that made the tensor keeps. Leaves and custom functions keep nothing here. Errors:
+   TN_FAILED_PRECONDITION: the tensor requires no gradient; a backward pass has freed what was kept; it was changed in place.
+   Since 1.1. [thread-safe] */
+TN_API tn_status* tn_tensor_saved(const tn_tensor* tensor, uint32_t index, tn_saved* saved);
+
+/* Sees what a step passes on in a backward pass: `passed[i]` for operand i, of the gradients that arrived for the call's results; NULL
+   where there is none. A new reference in `replacements[i]` takes the place of passed[i], which must not be NULL. Runs on the thread of
+   the backward pass. [thread-safe] */
+typedef tn_status* (*tn_step_hook_fn)(void* ctx, tn_tensor* const* passed, uint32_t operands,
+                                      tn_tensor* const* arrived, uint32_t results,
+                                      tn_tensor** replacements);
+/* Adds a hook to the step that made the tensor, as tn_tensor_add_hook() does to its gradient; tn_tensor_remove_hook() removes it. Errors:
+   TN_FAILED_PRECONDITION: the tensor is a leaf or requires no gradient. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_tensor_add_step_hook(tn_tensor* tensor, tn_step_hook_fn hook, void* ctx,
+                                          void (*destroy)(void* ctx), uint64_t* id);
+
 TN_EXTERN_C_END
 #endif

@@ -1,10 +1,12 @@
 """PyTorch's names for the history of an op, such as AddBackward0 for add, and the object that represents it."""
 import functools
 import gc
+import itertools
 import weakref
 from typing import Any
 
 from .._core import Tensor, ops
+from .._methods import HookHandle
 
 raw_grad_fn, raw_requires_grad = (Tensor.__dict__[name].__get__ for name in ('grad_fn', 'requires_grad'))
 # By the numbers of steps, which belong to them as long as they live; a leaf that moves gets another number.
@@ -28,6 +30,10 @@ _SILENT = {'where': 0, 'gather': 1, 'index_select': 1, 'masked_select': 1, 'embe
 # Steps with as many edges as this, None for those that an optional operand or a number lacks.
 _EDGES = {**dict.fromkeys(('add', 'sub', 'mul', 'div'), 2),
           **dict.fromkeys(('conv', 'conv_backward_input', 'batch_norm', 'layer_norm', 'group_norm'), 3)}
+# PyTorch's names for what a step keeps: those of all ops, and of some by themselves. Other arguments and results keep the names of the op.
+_SAVED = {'x': 'self', 'y': 'other', 'xs': 'tensors', '': 'result'}
+_SAVED_BY = {**dict.fromkeys(('conv', 'batch_norm', 'layer_norm', 'group_norm'), {'x': 'input'}), 'pow': {'y': 'exponent'},
+             'linear': {'x': 'mat1'}, 'matmul': {'y': 'mat2'}}
 # By the result's number of dimensions.
 _PRODUCTS = {0: 'Dot', 1: 'Mv', 2: 'Mm'}
 _REDUCED = {'sum': 'Sum', 'mean': 'Mean', 'prod': 'Prod', 'max': 'Max', 'min': 'Min'}
@@ -111,6 +117,10 @@ def _edges(op, operands):
     return operands if count is None else (*operands, None, None)[:count]
 
 
+def _next_saved(place, numbers):
+    return place._saved(next(numbers))
+
+
 class Node(str):
     """A step of a tensor's history: the name of the op that made it, with PyTorch's name and format. A step has one Node at a time."""
 
@@ -120,13 +130,54 @@ class Node(str):
         """PyTorch's name of the step, such as AddBackward0."""
         return type(self).__name__
 
+    def _is_linear(self):
+        """Whether it is a product with a weight, which PyTorch transposes in a step of its own, and takes behind the bias."""
+        return str.__eq__(self, 'linear') and type(self).__name__ in ('AddmmBackward0', 'MmBackward0')
+
+    def _kept(self):
+        """What the step keeps for its gradient, by PyTorch's names; an entry of a list has its number behind the name."""
+        if self._ends:
+            return {}
+        op, found = str.__str__(self), {}
+        for name, entry, x in iter(functools.partial(_next_saved, self._place, itertools.count()), None):
+            if self._is_linear() and name == 'weight':
+                name, x = 'mat2', x.mT
+            found['_saved_' + _SAVED_BY.get(op, {}).get(name, _SAVED.get(name, name)) + (f'_{entry}' if entry else '')] = x
+        return found
+
+    def register_hook(self, fn):
+        """Calls fn(grad_inputs, grad_outputs) after each run of the step backwards, with gradients in the order of next_functions; a tuple
+        that it returns takes the place of grad_inputs.
+        """
+        if self._ends:
+            raise RuntimeError(f'[{self.name()}.register_hook] this is several steps here: use register_hook() of tensors, or register_prehook()')
+        order: Any = _edges(str.__str__(self), tuple(range(len(self._place._places()) - 1)))
+        if self._is_linear():
+            order = *order[2:], order[0], order[1]
+        weight = order[-1] if self._is_linear() else None
+
+        def hook(passed, arrived):
+            passed = tuple(x if x is None or i != weight else x.mT for i, x in enumerate(passed))
+            found = fn(tuple(None if i is None else passed[i] for i in order), arrived)
+            if found is None:
+                return None
+            found = found if isinstance(found, tuple) else (found,)
+            if len(found) != len(order):
+                raise RuntimeError(f'[{self.name()}.register_hook] the hook returned {len(found)} gradients for {len(order)} inputs')
+            replaced: list = [None] * len(passed)
+            for i, x in zip(order, found):
+                if i is not None:
+                    replaced[i] = x.mT if i == weight and x is not None else x
+            return replaced
+        return HookHandle(self._place, self._place._add_step_hook(hook))
+
     @property
     def next_functions(self):
         """For each tensor that the step took: its own step and which of that step's results it is; (None, 0) where no gradient flows."""
         operands = _between(self._place, self._ends) if self._ends else _edges(str.__str__(self), self._place._places()[1:])
         taken = [(None, 0) if x is None else (step_of(x), x._step()[1]) for x in operands]
-        if str.__eq__(self, 'linear') and type(self).__name__ in ('AddmmBackward0', 'MmBackward0'):
-            weight = taken.pop(1)  # PyTorch multiplies by the transposed weight, and takes the bias first
+        if self._is_linear():
+            weight = taken.pop(1)
             taken = [*taken[1:], taken[0], _Within.of('TBackward0', 'transpose', weight)]
         if str.__eq__(self, 'softmax_cross_entropy') and not self._ends:
             taken[0] = _Within.of('LogSoftmaxBackward0', 'log_softmax', taken[0])
@@ -155,9 +206,21 @@ class Node(str):
     def __format__(self, spec):
         return format(repr(self), spec)
 
+    def __dir__(self):
+        try:
+            kept = self._kept()
+        except RuntimeError:  # freed, or changed in place
+            kept = {}
+        return [*object.__dir__(self), *kept]
+
     def __getattr__(self, name):
-        if name == 'register_hook' or name.startswith('_saved_') or name == 'saved_tensors':
-            raise AttributeError(f'[grad_fn.{name}] is not offered here: the history belongs to the core; tensors have register_hook()')
+        if name.startswith('_saved_'):
+            kept = self._kept()
+            if name in kept:
+                return kept[name]
+            raise AttributeError(f'[{self.name()}.{name}] the step keeps {", ".join(kept) or "nothing that can be read"}')
+        if name.startswith('_raw_saved_') or name == 'saved_tensors':
+            raise AttributeError(f'[grad_fn.{name}] is not offered here: use torch.autograd.graph.saved_tensors_hooks')
         raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
 
 

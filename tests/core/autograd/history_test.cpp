@@ -79,5 +79,85 @@ TEST(History, OfATensorWithoutGradient) {
   EXPECT_NE(old.id, 9u);
 }
 
+// ---- What steps keep, and hooks of steps -------------------------------------------------------
+
+std::vector<std::pair<std::string, Tensor>> kept(const Tensor& x) {
+  std::vector<std::pair<std::string, Tensor>> found;
+  for (uint32_t i = 0;; ++i) {
+    tn_saved saved{sizeof(tn_saved), 0, {nullptr, 0}, nullptr};
+    detail::check(tn_tensor_saved(x.get(), i, &saved));
+    if (saved.tensor == nullptr) return found;
+    found.emplace_back(std::string(saved.name.data, saved.name.size) + std::to_string(saved.entry),
+                       Tensor::adopt(saved.tensor));
+  }
+}
+
+TEST(History, ShowsWhatAStepKeeps) {
+  Tensor x = leaf({1, 2});
+  const Tensor y = x * tensor({3.f, 4.f});
+  const auto found = kept(y);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].first, "y0");
+  EXPECT_EQ(values(found[0].second), (Values{3, 4}));
+  const auto result = kept(exp(x));
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(result[0].second.grad_fn_name(), "exp");
+  EXPECT_TRUE(kept(x).empty()) << "a leaf keeps nothing";
+  tn_saved saved{sizeof(tn_saved), 0, {nullptr, 0}, nullptr};
+  EXPECT_ERROR(detail::check(tn_tensor_saved(tensor({1.f}).get(), 0, &saved)), "[saved]",
+               "requires no gradient");
+}
+
+TEST(History, WhatAStepKeptIsFreedOrChanged) {
+  Tensor x = leaf({1, 2});
+  tn_saved saved{sizeof(tn_saved), 0, {nullptr, 0}, nullptr};
+  const Tensor y = exp(x);
+  sum(y).backward();
+  EXPECT_ERROR(detail::check(tn_tensor_saved(y.get(), 0, &saved)), "[exp]", "freed");
+  Tensor z = x * 1;
+  const Tensor s = sin(z);
+  z.add_(1);
+  EXPECT_ERROR(detail::check(tn_tensor_saved(s.get(), 0, &saved)), "[sin]", "changed in place");
+}
+
+struct Watch {
+  std::vector<Values> passed, arrived;
+  float factor = 1;
+};
+
+tn_status* watch(void* ctx, tn_tensor* const* passed, uint32_t operands, tn_tensor* const* arrived,
+                 uint32_t results, tn_tensor** replacements) {
+  auto& seen = *static_cast<Watch*>(ctx);
+  for (uint32_t i = 0; i < results; ++i) seen.arrived.push_back(values(Tensor::share(arrived[i])));
+  for (uint32_t i = 0; i < operands; ++i) {
+    if (passed[i] == nullptr) continue;
+    seen.passed.push_back(values(Tensor::share(passed[i])));
+    if (seen.factor != 1) replacements[i] = (Tensor::share(passed[i]) * seen.factor).take();
+  }
+  return nullptr;
+}
+
+TEST(History, HooksOfStepsSeeAndReplaceWhatIsPassedOn) {
+  Tensor x = leaf({1, 2});
+  Watch seen{.passed = {}, .arrived = {}, .factor = 10};
+  uint64_t id = 0;
+  Tensor y = x * tensor({3.f, 4.f});
+  detail::check(tn_tensor_add_step_hook(y.get(), watch, &seen, nullptr, &id));
+  sum(y * 2).backward();
+  EXPECT_EQ(seen.arrived, (std::vector<Values>{{2, 2}}));
+  EXPECT_EQ(seen.passed, (std::vector<Values>{{6, 8}}));
+  EXPECT_EQ(values(x.grad()), (Values{60, 80}));
+  y = x * tensor({2.f, 2.f});
+  detail::check(tn_tensor_add_step_hook(y.get(), watch, &seen, nullptr, &id));
+  EXPECT_EQ(values(gradient(sum(y), x)), (Values{20, 20}));
+  y = x * tensor({2.f, 2.f});
+  detail::check(tn_tensor_add_step_hook(y.get(), watch, &seen, nullptr, &id));
+  detail::check(tn_tensor_remove_hook(y.get(), id));
+  EXPECT_EQ(values(gradient(sum(y), x)), (Values{2, 2}));
+  EXPECT_EQ(seen.passed.size(), 2u);
+  EXPECT_ERROR(detail::check(tn_tensor_add_step_hook(x.get(), watch, &seen, nullptr, &id)),
+               "[hook]", "leaf");
+}
+
 }  // namespace
 }  // namespace tenon::testing

@@ -84,7 +84,72 @@ def edges(t):
     return t.autograd.grad(y, [edge, x], retain_graph=True), t.autograd.grad(y, end), edge.output_nr, edge.node.name(), end.node.name()
 
 
-@pytest.mark.parametrize('run', [elementwise, network, several_results, function, leaves, before, edges])
+STEPS = {
+    'x * x.exp()': 'self other', 'x * 2.0': '', 'x.exp()': 'result', 'x.sin()': 'self', 'x.pow(x)': 'self exponent', 'x / (x + 1)': 'other',
+    'F.linear(x, w, b)': 'mat1 mat2', 'F.linear(x, w)': 'mat2', 'x @ x': 'self mat2', 'x.sum(0)': '', 'x.tanh()': 'result', 'x.softmax(-1)': 'result',
+    'torch.cat([x, x * 2])': '', 'x + x.T': '', 'x.view(4)': '', 'F.conv2d(x[None, None], w[None, None, :, :2], b[:1])': 'input weight',
+}
+
+
+def hooked(t, line, saved):
+    x, w, b = (t.arange(1.0, 1 + n).reshape(shape).div(4).requires_grad_() for n, shape in ((4, (2, 2)), (6, (3, 2)), (3, (3,))))
+    seen = []
+    y = eval(line, {'torch': t, 'F': t.nn.functional, 'x': x, 'w': w, 'b': b})
+    kept = [getattr(y.grad_fn, f'_saved_{name}') for name in saved.split()]
+    handle = y.grad_fn.register_hook(lambda *gradients: seen.append([[x if x is None else x.clone() for x in each] for each in gradients]))
+    y.sum().backward(retain_graph=True)
+    handle.remove()
+    y.sum().backward()
+    return y.grad_fn.name(), seen, [(each.detach(), each.requires_grad) for each in kept]
+
+
+@pytest.mark.parametrize('line', STEPS)
+def test_hooks_of_steps_and_what_they_keep(torch, line):
+    same(torch, lambda t: hooked(t, line, STEPS[line]))
+
+
+def replaced(t):
+    x, w = t.tensor([[1.0, 2.0]], requires_grad=True), t.ones(3, 2, requires_grad=True)
+    y = (x * 3).exp()
+    y.grad_fn.register_hook(lambda passed, arrived: (passed[0] * passed[0],))
+    first, = t.autograd.grad(y.sum(), x, create_graph=True)
+    first.sum().backward()
+    z = t.nn.functional.linear(x, w)
+    z.grad_fn.register_hook(lambda passed, arrived: (None, passed[1] + t.tensor([[1.0], [10.0]])))
+    z.sum().backward()
+    return first.detach(), x.grad, w.grad
+
+
+def kept(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y, z = x.exp(), (x * 1).sin()
+    result, names = y.grad_fn._saved_result, [name for name in dir(z.grad_fn) if name.startswith('_saved')]
+    told = names, result.grad_fn is y.grad_fn, result is y, t.autograd.grad(result.sum(), x, retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match='freed'):
+        y.grad_fn._saved_result
+    changed = x * 1
+    z = changed.sin()
+    changed.add_(1)
+    with pytest.raises(RuntimeError, match='(modified|changed)'):
+        z.grad_fn._saved_self
+    return told, dir(z.grad_fn) is None
+
+
+def test_a_wrong_hook_of_a_step_is_an_error():
+    x = ours.ones(2, requires_grad=True)
+    for hook, message in ((lambda *_: (None, None, None), '3 gradients for 1 inputs'), (lambda *_: (5,), 'Tensor or None, not int')):
+        y = x.exp()
+        y.grad_fn.register_hook(hook)
+        with pytest.raises((RuntimeError, TypeError), match=message):
+            y.sum().backward()
+    with pytest.raises(AttributeError, match='_saved_other.*keeps _saved_result'):
+        x.exp().grad_fn._saved_other
+    with pytest.raises(RuntimeError, match='several steps'):
+        ours.nn.functional.glu(x * 1).grad_fn.register_hook(print)
+
+
+@pytest.mark.parametrize('run', [elementwise, network, several_results, function, leaves, before, edges, replaced, kept])
 def test_walks(torch, run):
     same(torch, run)
 
@@ -170,5 +235,5 @@ def test_leaves_that_are_gone_or_elsewhere():
     w = layer.weight
     assert (w * 2).grad_fn.next_functions[0][0].variable is w
     assert copy.copy(end.metadata) == {}
-    with pytest.raises(AttributeError, match=r'grad_fn\._saved_self.*register_hook'):
+    with pytest.raises(AttributeError, match='_saved_self.*keeps nothing'):
         end._saved_self
