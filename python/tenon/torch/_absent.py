@@ -8,6 +8,16 @@ _SCRIPT = "it belongs to PyTorch's compiler of scripts: call the function eagerl
 _CELLS = 'use the modules of torch.nn'
 _REMOVED = 'PyTorch has removed it: use torch.linalg'
 
+_MACHINERY = "it belongs to PyTorch's own machinery"
+_NARROW = 'dtypes have 8 bits or more: tenon.quantize_int4 packs two numbers into a byte'
+_STORAGE = 'use Tensor.untyped_storage()'
+_DRIVER = 'ask the driver, with nvidia-smi or pynvml'
+_ALLOCATOR = "memory is the core's: see torch.cuda.memory_stats() and empty_cache()"
+_HISTORY = 'a device has one stream; torch.cuda.graph captures and replays work'
+_GUARDS = 'programs are chosen by shapes, dtypes and devices: see tenon.compile'
+_OWN_KERNELS = 'register a function with torch.library.custom_op, or write a plugin: docs/sdk/'
+_RANGES = "quantize_dynamic() needs no data, and Program.quantize or tenon.compile(net, quantize='int8') measure ranges"
+
 _ABSENT = {
     '': {
         _QUANTIZED: '''choose_qparams_optimized dequantize empty_quantized
@@ -41,8 +51,58 @@ _ABSENT = {
         'torch.linalg.eigh finds all values': 'lobpcg',
         'use the function of its name in torch.nn.functional': 'binary_cross_entropy_with_logits embedding_bag poisson_nll_loss',
         'scale the rows that are used in torch.no_grad()': 'embedding_renorm_',
-        "it belongs to PyTorch's own machinery": 'monitor package',
+        _MACHINERY: '''monitor package AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig BenchmarkExecutionStats Block
+            BoolType BufferDict CallStack Capsule ClassType Code CompilationUnit CompleteArgumentSpec ComplexType ConcreteModuleType
+            ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext DeviceObjType DictType DispatchKey DispatchKeySet
+            EnumType ErrorReport ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck FloatType FunctionSchema FutureType Gradient
+            Graph GraphExecutorState IODescriptor InferredType IntType InterfaceType JITException ListType LiteScriptModule LockingLogger
+            ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType ParameterDict PyObjectType PyTorchFileWriter
+            RRefType ScriptClass ScriptClassFunction ScriptDict ScriptList ScriptMethod ScriptModuleSerializer ScriptObject
+            SerializationStorageContext StaticModule StreamObjType StringType SymBoolType SymIntType Tag ThroughputBenchmark TracingState
+            TupleType Type UnionType Use Value''',
+        _NARROW: '''bcomplex32 bit bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 qint32
+            quint2x4 quint4x2 uint1 uint2 uint3 uint4 uint5 uint6 uint7 qscheme''',
+        'ask torch.backends': 'has_lapack has_mkl has_openmp has_spectral',
+        'use torch.overrides.DisableTorchFunction and DisableTorchFunctionSubclass': 'DisableTorchFunction DisableTorchFunctionSubclass',
     },
+    'cuda': {
+        _STORAGE: '''BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage FloatStorage
+            HalfStorage IntStorage LongStorage ShortStorage''',
+        _DRIVER: '''clock_rate cudaStatus cudart check_error CudaError device_memory_used list_gpu_processes memory_usage power_draw temperature
+            utilization''',
+        _ALLOCATOR: '''CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete caching_allocator_disabled
+            caching_allocator_enable change_current_allocator get_allocator_backend get_per_process_memory_fraction host_memory_stats
+            host_memory_stats_as_nested_dict memory_snapshot reset_accumulated_host_memory_stats reset_accumulated_memory_stats
+            reset_peak_host_memory_stats''',
+        _HISTORY: 'ExternalStream GreenContext get_stream_from_external graph_pool_handle export_dot export_graph_data',
+        _MACHINERY: '''DeferredCudaCallError can_device_access_peer current_blas_handle current_solver_handle get_gencode_flags has_half
+            has_magma is_tf32_supported''',
+    },
+    'accelerator': {
+        _ALLOCATOR: 'empty_host_cache reset_accumulated_memory_stats', _HISTORY: 'Graph',
+        'see torch.cuda.get_device_capability()': 'get_device_capability',
+    },
+    'mps': {'there is no plugin for such devices': 'Stream stream current_stream default_stream set_stream load_metallib'},
+    'compiler': {
+        _GUARDS: '''keep_portable_guards_unsafe keep_tensor_guards_unsafe skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe
+            skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe set_enable_guard_collectives''',
+        'save a program with torch.export.save()': 'load_cache_artifacts load_compiled_function save_cache_artifacts',
+        _MACHINERY: 'PrecompileError cudagraph_mark_warmup_incomplete',
+        'the function is recorded as it runs': 'substitute_in_graph wrap_numpy',
+    },
+    'library': {_OWN_KERNELS: 'fallthrough_kernel get_ctx get_kernel register_torch_dispatch triton_op wrap_triton'},
+    'profiler': {'see torch.profiler.profile and ProfilerActivity': '''CuspyConfig DeviceType ExecutionTraceObserver PerformanceMetricsConfig
+        ProfilerActivityConfig'''},
+    'nn': {'give modules device= and dtype= as they are': 'factory_kwargs'},
+    'nn.attention': {'scaled_dot_product_attention() has one kernel for each device': '''WARN_FOR_UNFUSED_KERNELS activate_flash_attention_impl
+        current_flash_attention_impl list_flash_attention_impls register_flash_attention_impl restore_flash_attention_impl'''},
+    'optim': {'move the state with load_state_dict()': 'swap_in_optimizer_params_and_state'},
+    'ao.quantization': {_RANGES: ''},
+    'autograd.profiler': {'see torch.profiler.profile': 'EnforceUnique KinetoStepTracker MemRecordsAcc emit_itt load_nvprof parse_nvprof_trace'},
+    'testing': {'assert on the text itself': 'FileCheck'},
+    'overrides': {'call the function within DisableTorchFunctionSubclass()': 'redispatch_function'},
+    'export': {_MACHINERY: '''AdditionalInputs Constraint CustomDecompTable ExportBackwardSignature FlatArgsAdapter ModuleCallEntry
+        ModuleCallSignature''', 'give export() dynamic_shapes': 'ShapesCollection'},
     'nn.functional': {
         'use tenon.scaled_matmul': 'grouped_mm scaled_addmm scaled_addmm_ scaled_grouped_mm scaled_mm',
         _SCRIPT: '''Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary
@@ -51,12 +111,14 @@ _ABSENT = {
     'nn.init': {"it is of Python's typing": 'Literal'},
     'foreach': {"it is of Python's typing": 'overload'},
 }
-_WHY = {namespace: {name: why for why, names in reasons.items() for name in names.split()} for namespace, reasons in _ABSENT.items()}
+# Without names, the reason is that for all names that are absent.
+_WHY = {namespace: {name: why for why, names in reasons.items() for name in names.split() or ['']} for namespace, reasons in _ABSENT.items()}
 
 
 def absent(namespace, name):
     """The AttributeError for a name of a namespace; '' is torch itself."""
-    why = _WHY.get(namespace, {}).get(name)
+    reasons = _WHY.get(namespace, {})
+    why = reasons.get(name, reasons.get('') if name[:1] != '_' else None)
     module = '.'.join(filter(None, ('torch', namespace)))
     if why:
         return AttributeError(f'[{module}.{name}] is not offered here: {why}')

@@ -30,7 +30,8 @@ def absent(module, instead):
     def __getattr__(name):
         if name in instead:
             raise AttributeError(f'[{module.removeprefix("tenon.")}.{name}] is not offered here: {instead[name]}')
-        raise AttributeError(f'module {module!r} has no attribute {name!r}')
+        from . import _absent
+        raise _absent.absent(module.removeprefix('tenon.torch').lstrip('.'), name)
     return __getattr__
 
 

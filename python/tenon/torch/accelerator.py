@@ -2,11 +2,12 @@
 from .. import _core
 from .._errors import InvalidArgumentError
 from ._device_memory import functions
+from ._common import absent
 
 __all__ = ['device_index', 'get_memory_info', 'max_memory_allocated', 'max_memory_reserved', 'memory_allocated', 'memory_reserved', 'memory_stats',
            'reset_peak_memory_stats',
-           'current_accelerator', 'current_device_idx', 'current_device_index', 'device_count', 'empty_cache', 'is_available',
-           'set_device_idx', 'set_device_index', 'synchronize']
+           'current_accelerator', 'current_device_idx', 'current_device_index', 'current_stream', 'device_count',
+           'empty_cache', 'is_available', 'set_device_idx', 'set_device_index', 'set_stream', 'synchronize']
 
 
 def _devices():
@@ -52,6 +53,16 @@ def synchronize(device=None, /):
         each.synchronize()
 
 
+def current_stream(device=None, /):
+    """The stream of a device; it has one."""
+    from .cuda.streams import current_stream
+    return current_stream(device)
+
+
+def set_stream(stream, /):
+    """Accepted without effect: a device has one stream."""
+
+
 def empty_cache():
     """Returns cached memory to the devices."""
     for each in _devices():
@@ -91,3 +102,6 @@ class device_index:
 
     def __exit__(self, *raised):
         return False
+
+
+__getattr__ = absent(__name__, {})

@@ -6,10 +6,11 @@ from .. import _core, graph
 from .._errors import PreconditionError
 from ..autograd import is_grad_enabled
 from ..nn.module import Module
+from ._common import absent
 
 __all__ = ['OptimizedModule', 'allow_in_graph', 'assume_constant_result', 'compile', 'cond', 'cudagraph_mark_step_begin', 'disable', 'get_default_backend',
            'is_compiling', 'is_dynamo_compiling', 'is_exporting', 'list_backends', 'nested_compile_region', 'nonstrict_trace', 'reset',
-           'set_default_backend']
+           'set_default_backend', 'set_stance']
 
 _AS_WRITTEN = ('eager', 'aot_eager', 'aot_eager_decomp_partition')
 
@@ -131,9 +132,34 @@ def get_default_backend():
     return _backend[0] or 'inductor'
 
 
+class set_stance:
+    """PyTorch's choice of when to compile again, as a function or a scope, accepted without effect: what is compiled stays so.
+
+    'force_eager' and 'fail_on_recompile', which would change what runs, raise an error.
+    """
+
+    _ACCEPTED = 'default', 'eager_on_recompile', 'eager_then_compile', 'aot_eager_then_compile'
+
+    def __init__(self, stance='default', *, skip_guard_eval_unsafe=False, force_backend=None):
+        if stance not in self._ACCEPTED or force_backend is not None:
+            raise RuntimeError(f'[set_stance] {stance!r} is not offered: compile(..., disable=True) leaves a function as it is')
+
+    def __call__(self, fn):
+        return fn
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
 def cudagraph_mark_step_begin():
     """Does nothing: results of a run are not overwritten by the next."""
 
 
 def reset():
     """Does nothing: programs belong to the functions that were compiled."""
+
+
+__getattr__ = absent(__name__, {})

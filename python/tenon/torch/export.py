@@ -8,7 +8,7 @@ from ..nn import Module
 from ._common import absent
 from ._recorded import arguments_of, by_shapes, file_for_a_while, tensors_of, traced, write_to
 
-__all__ = ['Dim', 'ExportedProgram', 'dims', 'export', 'load', 'save']
+__all__ = ['Dim', 'ExportedProgram', 'default_decompositions', 'dims', 'export', 'load', 'save']
 
 
 class _Hint:
@@ -77,6 +77,11 @@ class _Recorded(Module):
         if mode != self.training:
             raise NotImplementedError('[export] the mode of an exported program is fixed: call eval() or train() before export()')
         return self
+
+
+def default_decompositions():
+    """Empty: devices decompose what they have no kernel for."""
+    return {}
 
 
 def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict=False, preserve_module_call_signature=(), prefer_deferred_runtime_asserts_over_guards=False):

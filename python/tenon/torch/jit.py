@@ -5,10 +5,11 @@ from typing import Final
 from ..autograd import no_grad
 from ..nn.module import Module
 from ._common import absent
+from ._jit_files import load, remember, save
 
 __path__ = []  # for `import torch.jit.annotations`: _places.py
 __all__ = ['Final', 'ScriptFunction', 'ScriptModule', 'TracerWarning', 'annotate', 'export', 'fork', 'freeze', 'ignore', 'interface',
-           'is_scripting', 'is_tracing', 'isinstance', 'optimize_for_inference', 'script', 'script_if_tracing', 'script_method', 'strict_fusion', 'trace', 'unused', 'wait']
+           'is_scripting', 'is_tracing', 'isinstance', 'load', 'optimize_for_inference', 'save', 'script', 'script_if_tracing', 'script_method', 'strict_fusion', 'trace', 'unused', 'wait']
 
 
 def is_scripting():
@@ -26,16 +27,22 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Returns the function, class or module unchanged: it runs eagerly. To record one use tenon.compile."""
     if not callable(obj):
         raise RuntimeError(f'[jit.script] needs a function, class or module, not {type(obj).__name__}')
+    if builtins.isinstance(obj, Module):
+        remember(obj)
     return obj
 
 
 def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True, **kwargs):
-    """Calls the function or module once with the example inputs and returns it unchanged: it runs eagerly. To record one use tenon.compile."""
+    """Calls the function or module once with the example inputs and returns it unchanged: it runs eagerly. Its save(f) writes a program.
+    To record one for faster runs use tenon.compile.
+    """
     if not callable(func):
         raise RuntimeError(f'[jit.trace] needs a function or module, not {type(func).__name__}')
     if example_inputs is not None:
+        example = tuple(example_inputs) if builtins.isinstance(example_inputs, (tuple, list)) else (example_inputs,)
         with no_grad():
-            func(*(example_inputs if builtins.isinstance(example_inputs, (tuple, list)) else (example_inputs,)))
+            func(*example)
+        remember(func, example)
     return func
 
 
@@ -114,5 +121,6 @@ class strict_fusion:
 
 
 _RECORD = 'record a program with torch.export or tenon.graph.trace, whose programs can be saved'
-__getattr__ = absent(__name__, {'trace_module': _RECORD,
-                                **dict.fromkeys(('save', 'load'), 'save and load programs with torch.export or tenon.graph, or models with tenon.onnx')})
+__getattr__ = absent(__name__, dict.fromkeys('trace_module CompilationUnit Attribute'.split(), _RECORD) | dict.fromkeys(
+    'Error Future enable_onednn_fusion onednn_fusion_enabled set_fusion_strategy export_opnames'.split(),
+    "it belongs to PyTorch's compiler of scripts: functions run eagerly here, and tenon.compile records them"))

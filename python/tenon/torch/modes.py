@@ -51,6 +51,12 @@ class _AnyDevice(type):
     def __instancecheck__(cls, obj):
         return isinstance(obj, (_core.Device, _Elsewhere))
 
+    def __eq__(cls, other):  # `type(x) == torch.device`, and as a key
+        return other is cls or other in (_core.Device, _Elsewhere)
+
+    def __hash__(cls):
+        return hash(_core.Device)
+
 
 class device(metaclass=_AnyDevice):
     """A device by name, 'cpu' or 'cuda:1', or by type and index. A missing device is a value too; its first use raises an error."""

@@ -11,6 +11,7 @@ import time
 
 from .._errors import InvalidArgumentError
 from .._profiler import profiler as _profiler
+from ._common import absent
 
 __all__ = ['EventList', 'FunctionEvent', 'ProfilerAction', 'ProfilerActivity', 'kineto_available', 'profile', 'record_function', 'schedule', 'supported_activities',
            'tensorboard_trace_handler']
@@ -296,3 +297,6 @@ class profile:
         """Accepted without effect: traces have no metadata."""
 
     add_metadata_json = preset_metadata_json = add_metadata
+
+
+__getattr__ = absent(__name__, {})

@@ -100,7 +100,9 @@ def fails(function):
 
 def test_what_nested_tensors_refuse():
     n = nested(ours)
-    assert 'irregular' in fails(lambda t: n.size(1)) and 'size(dim)' in fails(lambda t: n.shape)
+    strided = ours.nested.nested_tensor(parts(ours), layout=ours.strided)
+    assert 'irregular' in fails(lambda t: strided.size(1)) and 'size(dim)' in fails(lambda t: strided.shape)
+    assert 'differs between the parts' in fails(lambda t: ours.ones(2)[:n.size(1)])
     assert 'first dimension' in fails(lambda t: n.softmax(0)) and 'to_padded_tensor' in fails(lambda t: t.stack([n, n]))
     assert 'do not match' in fails(lambda t: n + t.nested.nested_tensor(parts(t)[:2], layout=t.jagged))
     assert 'number of dimensions' in fails(lambda t: t.nested.nested_tensor([t.ones(2), t.ones(2, 2)]))
@@ -110,3 +112,14 @@ def test_what_nested_tensors_refuse():
     assert 'must be a nested tensor' in fails(lambda t: t.nested.to_padded_tensor(t.ones(2), 0.0)) and 'must be given' in fails(
         lambda t: t.nested.nested_tensor_from_jagged(t.ones(2)))
     assert repr(n).startswith('NestedTensor(size=(3, *, 3)') and repr(nested(ours, False)).startswith('nested_tensor([\n  tensor([[')
+
+
+def shapes(t):
+    n = t.nested.nested_tensor([t.ones(2, 3), t.ones(4, 3)], layout=t.jagged)
+    count, ragged, width = n.shape
+    return (count, width, len(n.shape), n.shape[-1], n.size()[0], ragged == n.size(1), isinstance(n.shape, t.Size), n.shape == n.shape,
+            isinstance(ragged, t.SymInt), str(n.shape)[:15], hash(ragged) == hash(n.size(1)), ragged == 4)
+
+
+def test_the_shape_of_a_jagged_tensor(torch):
+    same(torch, shapes)

@@ -60,7 +60,4 @@ class DeQuantStub(QuantStub):
     """Where they would become floats again; gives its input."""
 
 
-__getattr__ = absent(__name__, dict.fromkeys(
-    '''QConfig QConfigMapping QuantWrapper convert float_qparams_weight_only_qconfig fuse_modules get_default_qat_qconfig
-    get_default_qconfig get_default_qconfig_mapping prepare prepare_qat quantize quantize_fx quantize_qat observer'''.split(),
-    "quantize_dynamic() needs no data, and Program.quantize or tenon.compile(net, quantize='int8') measure ranges"))
+__getattr__ = absent(__name__, {})

@@ -4,6 +4,7 @@ import contextlib
 from ..profiler import EventList, FunctionEvent
 from ..profiler import profile as _profile
 from ..profiler import record_function
+from .._common import absent
 
 __all__ = ['EventList', 'FunctionEvent', 'emit_nvtx', 'profile', 'record_function']
 
@@ -37,3 +38,6 @@ class profile(_profile):
 
     def total_average(self):
         return self.key_averages().total_average()
+
+
+__getattr__ = absent(__name__, {})

@@ -68,4 +68,5 @@ def __getattr__(name):
         module = import_module('.' + topic, __name__)
         if name in module.__all__:
             return getattr(module, name)
-    raise AttributeError(f"module 'tenon.torch.cuda' has no attribute {name!r}")
+    from .._absent import absent
+    raise absent('cuda', name)

@@ -3,8 +3,11 @@ import tenon.torch.cuda as cuda
 
 from .. import random
 
-__all__ = ['get_rng_state', 'get_rng_state_all', 'initial_seed', 'manual_seed', 'manual_seed_all', 'seed', 'seed_all', 'set_rng_state',
+__all__ = ['default_generators', 'get_rng_state', 'get_rng_state_all', 'initial_seed', 'manual_seed', 'manual_seed_all', 'seed', 'seed_all', 'set_rng_state',
            'set_rng_state_all']
+
+
+default_generators = (random.default_generator,) * cuda.device_count()
 
 
 def manual_seed(seed):

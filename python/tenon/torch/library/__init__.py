@@ -12,6 +12,7 @@ import contextlib
 from .check import OpCheckError, opcheck
 from .op import REGISTERED, CustomOpDef
 from .schema import infer_schema
+from .._common import absent
 
 __all__ = ['CustomOpDef', 'Library', 'OpCheckError', 'custom_op', 'define', 'impl', 'impl_abstract', 'infer_schema', 'opcheck', 'register_autocast',
            'register_autograd', 'register_fake', 'register_kernel', 'register_vmap']
@@ -125,3 +126,6 @@ def _scoped_library(ns, kind, dispatch_key=''):
         yield made
     finally:
         made._destroy()
+
+
+__getattr__ = absent(__name__, {})

@@ -6,6 +6,8 @@ from ..._core import Tensor, ops, promote_types
 from ..._overriding import look_for_types
 from .._common import dim_of
 from ..create import layout, strided
+from ..modes import Size
+from ..sizes import SymInt
 
 jagged = layout('torch.jagged')
 look_for_types()
@@ -20,6 +22,30 @@ _ALONG = 'all amax amin any argmax argmin cumsum flip log_softmax logsumexp mean
 _REDUCE = 'all amax amin any max mean min prod sum'.split()
 _TWO_DIMS = 'transpose swapaxes swapdims flatten'.split()
 _PIECES = 'chunk split tensor_split'.split()
+
+
+class Ragged(SymInt):
+    """A size that differs between the parts of a jagged tensor; equal to that of another tensor whose parts have these sizes."""
+
+    _known: dict = {}
+
+    def __init__(self, sizes):
+        self._sizes = sizes
+        self._number = self._known.setdefault(sizes, len(self._known) + 1)
+
+    def __eq__(self, other):
+        return isinstance(other, Ragged) and self._sizes == other._sizes
+
+    def __hash__(self):
+        return hash(self._sizes)
+
+    def __repr__(self):
+        return f'j{self._number}'
+
+    def __index__(self):
+        raise RuntimeError(f'[size] {self} differs between the parts: {self._sizes}')
+
+    __int__ = __index__
 
 
 class NestedTensor:
@@ -62,7 +88,9 @@ class NestedTensor:
 
     @property
     def shape(self):
-        raise RuntimeError('[shape] sizes differ between the parts: size(dim) gives one that does not')
+        if self.layout is not jagged:
+            raise RuntimeError('[shape] sizes differ between the parts: size(dim) gives one that does not')
+        return Size(self.size(dim) for dim in range(self.ndim))
 
     @property
     def grad(self):
@@ -86,10 +114,12 @@ class NestedTensor:
         if dim is None:
             return self.shape
         dim = dim_of(dim, self.ndim)
-        sizes = {len(self._parts)} if dim == 0 else {x.shape[dim - 1] for x in self._parts}
-        if len(sizes) > 1:
-            raise RuntimeError(f'[size] Given dimension {dim} is irregular and does not have a size.')
-        return sizes.pop()
+        sizes = (len(self._parts),) if dim == 0 else tuple(x.shape[dim - 1] for x in self._parts)
+        if len(set(sizes)) == 1:
+            return sizes[0]
+        if self.layout is jagged:
+            return Ragged(sizes)
+        raise RuntimeError(f'[size] Given dimension {dim} is irregular and does not have a size.')
 
     def dim(self):
         return self.ndim

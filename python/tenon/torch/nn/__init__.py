@@ -24,4 +24,5 @@ def __getattr__(name):
         return import_module('.grad', __name__)
     if name in _INSTEAD:
         raise AttributeError(f'[torch.nn.{name}] is not offered here: {_INSTEAD[name]}')
-    raise AttributeError(f"module 'tenon.torch.nn' has no attribute {name!r}")
+    from .._absent import absent
+    raise absent('nn', name)

@@ -5,7 +5,7 @@ import enum
 from ..._core import ops
 from ..._errors import InvalidArgumentError
 from ...nn import Module, Parameter
-from .._common import defaults
+from .._common import absent, defaults
 from . import functional as F
 from .functional.multihead import UnevenHeads
 from .init import constant_, xavier_normal_, xavier_uniform_
@@ -83,3 +83,6 @@ class MultiheadAttention(Module):
             attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,
             average_attn_weights=average_attn_weights, is_causal=is_causal)
         return ops['transpose'](found, 0, 1) if swap else found, weights
+
+
+__getattr__ = absent(__name__, {})

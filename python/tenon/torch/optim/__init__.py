@@ -7,6 +7,10 @@ from .lbfgs import LBFGS
 from .matrices import Adafactor, Muon
 from .optimizer import Optimizer
 from .sparse import SparseAdam
+from .._common import absent
 
 __all__ = ['ASGD', 'SGD', 'Adadelta', 'Adafactor', 'Adagrad', 'Adam', 'AdamW', 'Adamax', 'LBFGS', 'Muon', 'NAdam', 'Optimizer', 'RAdam',
            'RMSprop', 'Rprop', 'SparseAdam', 'lr_scheduler', 'swa_utils']
+
+
+__getattr__ = absent(__name__, {})

@@ -33,6 +33,11 @@ def _put_rate(group, rate):
         group['lr'] = rate
 
 
+def _rates(optimizer):
+    """The present rates of the groups; of a Tensor a copy, since it goes on changing."""
+    return [group['lr'].clone() if isinstance(group['lr'], Tensor) else group['lr'] for group in optimizer.param_groups]
+
+
 class LRScheduler:
     """Sets the rates of an optimizer's groups. A subclass defines get_lr(), the rates for `last_epoch`, which may read group['lr']."""
 
@@ -85,7 +90,7 @@ class LRScheduler:
     def _set(self, rates):
         for group, rate in zip(self.optimizer.param_groups, rates):
             _put_rate(group, rate)
-        self._last_lr = [float(group['lr']) for group in self.optimizer.param_groups]
+        self._last_lr = _rates(self.optimizer)
 
     def _times(self, factor):
         return [group['lr'] * factor for group in self.optimizer.param_groups]
@@ -343,7 +348,7 @@ class ChainedScheduler(LRScheduler):
         optimizer = optimizer or schedulers[0].optimizer
         _check_same('ChainedScheduler', optimizer, schedulers)
         self.optimizer, self._schedulers = optimizer, list(schedulers)
-        self._last_lr = [float(group['lr']) for group in optimizer.param_groups]
+        self._last_lr = _rates(optimizer)
 
     def step(self, epoch=None):
         """Advances by one step."""
@@ -352,7 +357,7 @@ class ChainedScheduler(LRScheduler):
             raise TypeError('[ChainedScheduler] step() takes no epoch')
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = [float(group['lr']) for group in self.optimizer.param_groups]
+        self._last_lr = _rates(self.optimizer)
 
     def state_dict(self):
         return _state_of_many(self)
@@ -398,7 +403,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.factor, self.default_min_lr = factor, None if isinstance(min_lr, (list, tuple)) else min_lr
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
         self.patience, self.cooldown, self.eps, self.last_epoch = patience, cooldown, eps, 0
-        self._last_lr = [float(group['lr']) for group in optimizer.param_groups]
+        self._last_lr = _rates(optimizer)
         self.mode_worse, self.mode = math.inf if mode == 'min' else -math.inf, mode
         self.threshold, self.threshold_mode = threshold, threshold_mode
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
@@ -431,7 +436,7 @@ class ReduceLROnPlateau(LRScheduler):
                 if float(group['lr']) - rate > self.eps:
                     _put_rate(group, rate)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = [float(group['lr']) for group in self.optimizer.param_groups]
+        self._last_lr = _rates(self.optimizer)
 
 
 def _key_of_momentum(name, optimizer):

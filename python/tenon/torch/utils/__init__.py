@@ -1,4 +1,4 @@
-"""torch.utils: data, checkpoint, dlpack, hooks."""
+"""torch.utils: data, checkpoint, dlpack, hooks, swap_tensors."""
 _MODULES = '_pytree', 'benchmark', 'checkpoint', 'data', 'dlpack', 'flop_counter', 'hooks', 'model_zoo', 'module_tracker', 'tensorboard'
 
 
@@ -6,6 +6,9 @@ def __getattr__(name):
     if name in _MODULES:
         from importlib import import_module
         return import_module('.' + name, __name__)
+    if name == 'swap_tensors':
+        from .swapping import swap_tensors
+        return swap_tensors
     from .._places import INSTEAD
     if f'utils.{name}' in INSTEAD:
         raise AttributeError(f'[torch.utils.{name}] is not offered here: {INSTEAD[f"utils.{name}"]}')
@@ -13,4 +16,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*globals(), *_MODULES])
+    return sorted([*globals(), *_MODULES, 'swap_tensors'])
