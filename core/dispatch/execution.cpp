@@ -121,7 +121,6 @@ bool Execution::writes_directly(uint32_t k) const {
   const tn_tensor& target = *into_[k];
   if (frame_.raises_results() && target.ndim() == 0) return false;
   if (frame_.form != Form::Elementwise && !target.contiguous()) return false;
-  if (frame_.form == Form::AlongDim && frame_.along_dim() + 1 != target.ndim()) return false;
   for (uint32_t i = 0; i < frame_.nargs(); ++i) {
     const bool in_place = frame_.form == Form::Elementwise || (i == 0 && frame_.op().updates_first);
     for (const tn_tensor* input : tensors_in(frame_.arg(i))) {
@@ -153,7 +152,7 @@ const int64_t* Execution::layout(std::span<const int64_t> shape) const {
 void Execution::make_outputs() {
   for (uint32_t k = 0; k < outputs_.size(); ++k) {
     const ResultSpec& spec = frame_.result(k);
-    auto& [target, result, direct] = outputs_[k];
+    auto& [target, result, moved, direct] = outputs_[k];
     if (spec.dynamic) continue;
     if (into_ != nullptr) {
       const tn_tensor& given = *into_[k];
@@ -167,17 +166,6 @@ void Execution::make_outputs() {
     }
     if (direct) {
       target = into_[k];
-    } else if (frame_.form == Form::AlongDim && frame_.along_dim() + 1 < spec.shape.size()) {
-      // Memory in the order the kernel writes; the caller gets a view with the dimension back
-      // in its place.
-      Dims moved(spec.shape);
-      uint32_t dim = frame_.along_dim();
-      std::rotate(moved.begin() + dim, moved.begin() + dim + 1, moved.end());
-      kept_.emplace_back(make_tensor(spec.dtype, moved, frame_.device()));
-      target = kept_.back().get();
-      Dims strides({target->strides(), target->ndim()});
-      std::rotate(strides.begin() + dim, strides.end() - 1, strides.end());
-      result = Ref(make_view(*target, spec.shape, strides, 0));
     } else {
       result = Ref(make_tensor(spec.dtype, spec.shape, frame_.device(), layout(spec.shape)));
       target = result.get();
@@ -249,25 +237,20 @@ void Execution::build_call() {
     args_[i] = ints_value({reinterpret_cast<const int64_t*>(&draws_.seed), 2});
   }
   if (frame_.form == Form::AlongDim) {
-    uint32_t rank = frame_.tensor(0).ndim();
-    args_[frame_.along_arg()] = int_value(TN_VALUE_INT, rank == 0 ? 0 : rank - 1);
+    args_[frame_.along_arg()] = int_value(TN_VALUE_INT, frame_.along_dim());
+    if (frame_.along_dim() + 1 < frame_.tensor(0).ndim()) call_.flags |= TN_CALL_ANY_DIM;
   }
   if (frame_.form == Form::Elementwise || frame_.form == Form::Reduce) build_loop();
 }
 
 void Execution::make_inputs_contiguous() {
   contiguous_done_ = true;
-  const bool along = frame_.form == Form::AlongDim;
-  const uint32_t rank = along ? frame_.tensor(0).ndim() : 0;
   // The tensor behind a view: an argument's own, a temporary, or NULL for a scalar.
   auto dense = [&](const tn_view* view, bool written) -> const tn_view* {
-    if (view == nullptr || (view->flags & TN_VIEW_SCALAR) != 0) return view;
-    bool move = along && view->ndim == rank;
-    if (!move && (view->flags & TN_VIEW_CONTIGUOUS) != 0) return view;
+    if (view == nullptr || (view->flags & (TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS)) != 0) return view;
     // tn_tensor begins with its view.
     auto* tensor = reinterpret_cast<tn_tensor*>(const_cast<tn_view*>(view));
-    Ref moved = move ? move_last(*tensor) : Ref::share(tensor);
-    Ref copy = make_contiguous(*moved);
+    Ref copy = make_contiguous(*tensor);
     if (written) copy_back_.push_back({tensor, copy});
     kept_.push_back(copy);
     return &copy->view;
@@ -280,6 +263,31 @@ void Execution::make_inputs_contiguous() {
         if (list.data() == args_[i].as.views)
           for (const tn_view*& view : list) view = dense(view, written);
   }
+}
+
+// Gives the kernel tensors of full rank whose last dimension is the one that the op works along.
+void Execution::move_dim_last() {
+  call_.flags &= ~TN_CALL_ANY_DIM;
+  const uint32_t rank = frame_.tensor(0).ndim(), dim = frame_.along_dim();
+  for (uint32_t i = 0; i < frame_.nargs(); ++i) {
+    if (args_[i].tag != TN_VALUE_VIEW || args_[i].as.view->ndim != rank) continue;
+    const auto& tensor = *reinterpret_cast<const tn_tensor*>(args_[i].as.view);
+    kept_.push_back(make_contiguous(*move_last(tensor)));
+    args_[i].as.view = &kept_.back()->view;
+  }
+  for (uint32_t k = 0; k < outputs_.size(); ++k) {
+    Output& out = outputs_[k];
+    if (out.target == nullptr || out.target->ndim() <= dim + 1) continue;
+    Dims shape(out.target->sizes());
+    std::rotate(shape.begin() + dim, shape.begin() + dim + 1, shape.end());
+    kept_.emplace_back(make_tensor(out.target->dtype(), shape, frame_.device()));
+    const tn_tensor& rows = *kept_.back();
+    Dims strides({rows.strides(), rows.ndim()});
+    std::rotate(strides.begin() + dim, strides.end() - 1, strides.end());
+    out.moved = Ref(make_view(rows, out.target->sizes(), strides, 0));
+    out_views_[k] = &rows.view;
+  }
+  args_[frame_.along_arg()] = int_value(TN_VALUE_INT, rank - 1);
 }
 
 void Execution::put_scalars_on_device() {
@@ -301,6 +309,8 @@ bool Execution::try_kernel(const KernelEntry& entry) {
   const tn_kernel& kernel = entry.table;
   if (nscalars_ != 0 && !scalars_done_ && (kernel.flags & TN_KERNEL_HOST_SCALARS) == 0)
     put_scalars_on_device();
+  if ((call_.flags & TN_CALL_ANY_DIM) != 0 && (kernel.flags & TN_KERNEL_ANY_DIM) == 0)
+    move_dim_last();
   bool strided = (kernel.flags & TN_KERNEL_STRIDED) != 0 && frame_.form != Form::AlongDim;
   if (call_.loop == nullptr && !strided && !contiguous_done_) make_inputs_contiguous();
   if (kernel.supports != nullptr) {
@@ -352,6 +362,7 @@ void Execution::finish(tn_tensor** outs) {
     Output& out = outputs_[k];
     if (out.target == nullptr)
       frame_.fail(TN_INTERNAL, "the kernel left result {} without an output", k);
+    if (out.moved) copy_into(out.target, *out.moved);
     if (into_ == nullptr) {
       outs[k] = out.given.take();
     } else if (!out.direct) {

@@ -38,13 +38,15 @@ class Execution {
   void build_call();
   void build_loop();
   void make_inputs_contiguous();
+  void move_dim_last();
   void put_scalars_on_device();
   Ref move_last(const tn_tensor& tensor) const;
   bool try_kernel(const KernelEntry& entry);
 
   struct Output {
-    tn_tensor* target = nullptr;  // what the kernel writes to
+    tn_tensor* target = nullptr;  // what the kernel writes to, or what is copied from `moved`
     Ref given;                    // what the caller gets: the target, or a view of it
+    Ref moved;                    // what a kernel wrote with the dimension last, seen in its place
     bool direct = false;          // the caller's destination is the target
   };
   struct CopyBack {  // a written argument that had to be made contiguous

@@ -60,7 +60,7 @@ enum class Form : uint8_t {
   Plain,        // inputs contiguous unless the kernel takes strides; outputs contiguous
   Elementwise,  // a loop over the broadcast shape of result 0; inputs of any strides
   Reduce,       // a loop over input 0, reduced dimensions last
-  AlongDim,  // the dimension `dim` moved last on all full-rank tensors, inputs contiguous; the kernel's `dim` is the last
+  AlongDim,  // inputs contiguous, the dimension `dim` moved last on all full-rank tensors for kernels that want it so
 };
 
 // What a shape rule sees and fills. Argument indices are positions in the schema.

@@ -25,6 +25,7 @@ void explain_kernels(std::string& text, std::span<const KernelEntry* const> list
     if (kernel.supports != nullptr) text += ", for calls it says it supports";
     if (kernel.prepare != nullptr) text += ", with a plan cached by shape";
     if (kernel.flags & TN_KERNEL_STRIDED) text += ", any strides";
+    if (kernel.flags & TN_KERNEL_ANY_DIM) text += ", any dimension";
     text += i == 0 ? list.size() > 1 ? ": comes first\n" : "\n"
             : kernel.priority < list[i - 1]->table.priority
                 ? ": lower priority\n"

@@ -31,6 +31,7 @@ typedef struct tn_loop {
 /* tn_call.flags */
 #define TN_CALL_CONTIGUOUS \
   1u /* elementwise: operands are scalars or have the same layout without gaps; loop->ndim is 1 */
+#define TN_CALL_ANY_DIM 2u /* `dim` is not the last: only kernels with TN_KERNEL_ANY_DIM see it */
 
 /* A call of a kernel in canonical form: dtypes promoted, shapes broadcast, defaults filled in, outputs allocated. The call and
    everything it points to live until run returns; the memory of views and scratch stays valid for all work that run enqueues on
@@ -53,10 +54,12 @@ struct tn_call {
   void* context;        /* the core's; pass it to tn_host.make_output */
 };
 
-/* tn_kernel.flags. Without STRIDED, every input outside of a loop arrives contiguous. */
+/* tn_kernel.flags. Without STRIDED, every input outside of a loop arrives contiguous. Without ANY_DIM, the dimension that an op works
+   along is moved last on its tensors, which copies them, and `dim` is the last. */
 #define TN_KERNEL_STRIDED 1u /* takes inputs with any strides */
 #define TN_KERNEL_HOST_SCALARS \
   2u /* takes TN_VIEW_SCALAR operands; otherwise they are copied to the device first */
+#define TN_KERNEL_ANY_DIM 4u /* reads `dim`; tensors are contiguous in the order of the caller */
 
 typedef struct tn_kernel {
   uint32_t struct_size;

@@ -45,6 +45,6 @@ void start_meta(Registry& registry, const tn_dispatch& dispatch) {
   for (uint32_t i = 0; i < dispatch.op_count(); ++i)
     kernels.push_back(make_kernel(view_of(dispatch.op_schema(dispatch.op_at(i))),
                                   TN_MASK_ALL | TN_MASK_F8, &run, 0,
-                                  TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS));
+                                  TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS | TN_KERNEL_ANY_DIM));
   registry.kernels("meta", kernels);
 }

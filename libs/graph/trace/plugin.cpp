@@ -68,7 +68,7 @@ tn_dtype key_dtype(const tn_call& call) {
 
 // The properties of this call that a kernel might not support.
 uint32_t wants(const tn_call& call) {
-  uint32_t forms = 0;
+  uint32_t forms = (call.flags & TN_CALL_ANY_DIM) != 0 ? TN_KERNEL_ANY_DIM : 0;
   each_view(call, [&](const tn_view& view) {
     if ((view.flags & TN_VIEW_SCALAR) != 0)
       forms |= TN_KERNEL_HOST_SCALARS;
@@ -152,8 +152,9 @@ void start(Registry& registry) {
                                                        // first
       const tn_op* op = g_dispatch->op_at(i);
       g_recorders.push_back({op, form});
+      const uint32_t flags = form == 0 ? 0 : form | TN_KERNEL_ANY_DIM;
       tn_kernel kernel = make_kernel(view_of(g_dispatch->op_schema(op)), TN_MASK_ALL | TN_MASK_F8,
-                                     &run, static_cast<int32_t>(form), form);
+                                     &run, static_cast<int32_t>(form), flags);
       kernel.self = &g_recorders.back();
       kernel.supports = &supports;
       kernels.push_back(kernel);

@@ -5,10 +5,15 @@ from .join import split_with_sizes, unbind
 from .shape import (as_strided, broadcast_to, diagonal, narrow, permute, squeeze, t, transpose, unfold, unsqueeze, view)
 
 
+def _copy(view_of_x):
+    """In rows, whatever the order of the view."""
+    return ops['clone' if view_of_x.is_contiguous() else 'contiguous'](view_of_x)
+
+
 def _copies(name, view_function):
     def call(*args, out=None, **kwargs):
         found = view_function(*args, **kwargs)
-        return tuple(map(ops['clone'], found)) if isinstance(found, tuple) else into(out, ops['clone'](found))
+        return tuple(map(_copy, found)) if isinstance(found, tuple) else into(out, _copy(found))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'{name[:-5]}() that never shares memory.'
     return call

@@ -177,7 +177,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
         return into(out, ops['clone'](input))
     _check_range('index_reduce', index, x.shape[dim])
     found = reduced_rows(_transpose(x, 0, dim), index, _transpose(source, 0, dim), reduce, include_self)
-    return into(out, _reshape(_transpose(found, 0, dim), input.shape))
+    return into(out, ops['contiguous'](_reshape(_transpose(found, 0, dim), input.shape)))
 
 
 def index_put(input, indices, values, accumulate=False):

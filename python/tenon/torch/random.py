@@ -125,7 +125,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     else:  # the smallest exponential times with these rates
         times = -ops['log'](1 - _uniform(x.shape, x, generator)) / x
         found = ops['slice'](ops['argsort'](times, -1, False, True), -1, 0, num_samples)
-    return into(out, cast(found, _core.int64), True)
+    return into(out, ops['contiguous'](cast(found, _core.int64)), True)
 
 
 def _uniform(shape, x, generator=None):

@@ -63,7 +63,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
 
 def _pick(name, order, dim, at, keepdim, input):
     """Entry `at` of sorted values; an int applies to all rows."""
-    found = [ops['slice'](each, dim, at, at + 1) for each in order]
+    found = [ops['contiguous'](ops['slice'](each, dim, at, at + 1)) for each in order]
     values, indices = (each if keepdim and input.ndim else ops['squeeze'](each, dim) for each in found)
     return returned(name)(named(values, _STEPS[name], input), indices)
 

@@ -196,6 +196,50 @@ TEST_F(Calls, AnErrorOfAnotherOpKeepsItsName) {
   EXPECT_EQ(error_of([&] { add(tensor_value(x.get()), tensor_value(x.get())); }), "[mul] no");
 }
 
+// A kernel that copies x, and notes where the dimension is.
+struct Along {
+  int64_t dim = -1;
+  std::vector<int64_t> shape;
+  uint32_t flags = 0;
+};
+Along g_along;
+
+tn_kernel along_kernel(uint32_t flags) {
+  tn_kernel k = kernel(8000);
+  k.op = to_str("softmax(Tensor x, int dim) -> Tensor @1");
+  k.flags = flags;
+  k.run = [](void*, void*, const tn_call* call) -> tn_status* {
+    const tn_view& x = *call->args[0].as.view;
+    g_along = {call->args[1].as.i, {x.shape, x.shape + x.ndim}, call->flags};
+    std::memcpy(call->outs[0]->data, x.data, 24 * sizeof(float));
+    return nullptr;
+  };
+  return k;
+}
+
+TEST_F(Calls, TheDimensionIsMovedLastUnlessTheKernelReadsIt) {
+  Ref x = floats({2, 3, 4});
+  for (int i = 0; i < 24; ++i) static_cast<float*>(x->view.data)[i] = static_cast<float>(i);
+  for (const uint32_t flags : {0u, TN_KERNEL_ANY_DIM}) {
+    tn_kernel k = along_kernel(flags);
+    register_kernels("test.a", "cpu", {&k, 1});
+    const tn_value args[] = {tensor_value(x.get()), int_value(TN_VALUE_INT, 1)};
+    tn_tensor* out = nullptr;
+    call(require_op("softmax"), args, 2, &out, 1);
+    const Ref result(out);
+    EXPECT_EQ(g_along.dim, flags == 0 ? 2 : 1);
+    EXPECT_EQ(g_along.shape, (std::vector<int64_t>{2, flags == 0 ? 4 : 3, flags == 0 ? 3 : 4}));
+    EXPECT_EQ(g_along.flags, flags == 0 ? 0u : TN_CALL_ANY_DIM);
+    EXPECT_TRUE(result->contiguous());
+    EXPECT_EQ(std::memcmp(result->view.data, x->view.data, 24 * sizeof(float)), 0);
+    Ref given = floats({2, 3, 4});  // the same into a tensor of the caller
+    tn_tensor* into = given.get();
+    call_into(require_op("softmax"), args, 2, &into, 1);
+    EXPECT_EQ(std::memcmp(given->view.data, x->view.data, 24 * sizeof(float)), 0);
+    unregister_kernels("test.a");
+  }
+}
+
 TEST_F(Calls, RegistrationIsAllOrNothing) {
   tn_kernel two[2] = {kernel(7000), kernel(7000)};
   two[1].op = to_str("logaddexp(Tensor x, Tensor y) -> Tensor @2");
