@@ -123,11 +123,12 @@ TN_RULE(binary_float, div,
   binary(frame, common_fraction(frame, arg::x, arg::y));
 }
 
-// d(x/y) = dx/y − (x/y)/y·dy
-TN_GRADIENT(div, {.if_needs = {in_(arg::y), in_(arg::y) | out_(0)}}) {
+// d(x/y) = dx/y − (x/y)/y·dy. x is kept, not the result, which programs may change in place.
+TN_GRADIENT(div, {.if_needs = {in_(arg::y), in_(arg::y) | in_(arg::x)}}) {
   const Value y = Value(c, arg::y).conjugate();
   if (c.needs(arg::x)) c.set(arg::x, div(c.grad(), y));
-  if (c.needs(arg::y)) c.set(arg::y, -c.grad() * div(conj_of(c.out()), y));
+  if (c.needs(arg::y))
+    c.set(arg::y, -c.grad() * div(div(Value(c, arg::x).conjugate(), y), y));
 }
 
 TN_OP(floor_divide) = {

@@ -632,3 +632,13 @@ def test_failing_hooks_after_accumulation():
     assert x.grad.tolist() == [4, 4]
     with pytest.raises(RuntimeError, match='only of leaves'):
         (x * 2).register_post_accumulate_grad_hook(print)
+
+
+@pytest.mark.parametrize('function', ['a / b', 'ours.nn.functional.normalize(a, dim=0)', '2 / b', 'ours.nn.functional.softsign(a)'])
+def test_a_quotient_may_be_changed_in_place(function):
+    a, b = (ours.tensor(values, dtype=ours.float64, requires_grad=True) for values in ([1.0, -2.0], [3.0, 4.0]))
+
+    def tripled(a, b):
+        y = eval(function, {'a': a, 'b': b, 'ours': ours})
+        return y.mul_(3)
+    assert ours.autograd.gradcheck(tripled, (a, b))
