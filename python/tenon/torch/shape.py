@@ -431,7 +431,9 @@ def unfold(input, dimension, size, step):
         raise InvalidArgumentError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
     # A view of the elements in memory order, as far as that is an order of dimensions.
     lying, order = (x, ()) if x.is_contiguous() else _as_it_lies(x)
-    if lying.is_contiguous():
+    gaps = not lying.is_contiguous()
+    shares = gaps and not (differentiated(x) or _core._inside_vmap() or _core._trace_active())
+    if not gaps or shares:
         steps = list(x.strides)
     else:
         steps, apart = [0] * len(sizes), 1
@@ -442,7 +444,7 @@ def unfold(input, dimension, size, step):
     steps.append(steps[dim])
     sizes.append(size)
     steps[dim] *= step
-    found = _as_strided(lying, sizes, steps)
+    found = shown(x, x.dtype, tuple(sizes), tuple(steps), 0) if shares else _as_strided(lying, sizes, steps)
     return named(found if ndim else _reshape(found, (size,)), 'UnfoldBackward0', input)
 
 

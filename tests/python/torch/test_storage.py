@@ -124,3 +124,12 @@ def test_shared_memory_is_returned():
         ours.zeros(1000).share_memory_().add_(1)
     gc.collect()
     assert len(os.listdir('/proc/self/fd')) == before
+
+
+def test_windows_of_a_view_with_gaps_share_its_memory():
+    x = ours.arange(120).reshape(4, 5, 6)
+    view = x.select(2, 1)[:, 1:4]
+    windows = view.unfold(1, 2, 1)
+    assert windows.stride() == (30, 6, 6) and windows.data_ptr() == view.data_ptr()
+    x.fill_(7)
+    assert (windows == 7).all()
