@@ -103,16 +103,24 @@ Contents contents_of(const std::shared_ptr<const MappedFile>& file) {
   return made;
 }
 
-// By buffer, whether it is nothing but the weight of convolutions. Their kernels keep copies, so the file need not lie in memory, too.
-std::vector<bool> convolved(const Graph& graph) {
+// Whether the kernel of a node keeps a copy of its weight: of convolutions, and at one size of products of several rows.
+bool keeps_weight(const Node& node, bool sized) {
+  if (node.op == nullptr || node.results.empty()) return false;
+  const View& made = node.results[0];
+  return node.name() == "conv" ||
+         (node.name() == "linear" && !sized && made.numel() > made.shape.back());
+}
+
+// By buffer, whether it is nothing but the weight of such nodes: the file need not lie in memory, too.
+std::vector<bool> kept_by_kernels(const Graph& graph, bool sized) {
   std::vector<bool> only(graph.buffers.size(), true), any(graph.buffers.size());
   std::vector<uint32_t> touched;
   for (const Node& node : graph.nodes) {
-    const bool convolves = node.op != nullptr && node.name() == "conv";
+    const bool keeps = keeps_weight(node, sized);
     touched.clear();
     reads(node, touched);
     writes(node, touched);
-    for (const uint32_t b : touched) convolves ? any[b] = true : only[b] = false;
+    for (const uint32_t b : touched) keeps ? any[b] = true : only[b] = false;
   }
   for (const View& result : graph.results) only[result.buffer] = false;
   for (size_t b = 0; b < only.size(); ++b) only[b] = only[b] && any[b];
@@ -120,8 +128,8 @@ std::vector<bool> convolved(const Graph& graph) {
 }
 
 // Reads what does not stay in the file.
-void read_others(Graph& graph, Contents& contents) {
-  const std::vector<bool> stays = convolved(graph);
+void read_others(Graph& graph, bool sized, Contents& contents) {
+  const std::vector<bool> stays = kept_by_kernels(graph, sized);
   for (size_t b = 0; b < stays.size(); ++b) {
     Buffer& buffer = graph.buffers[b];
     if (stays[b] && buffer.role == Role::Constant) continue;
@@ -133,7 +141,7 @@ void read_others(Graph& graph, Contents& contents) {
   }
   for (Node& node : graph.nodes)
     if (node.control != nullptr)
-      for (Graph& body : node.control->bodies) read_others(body, contents);
+      for (Graph& body : node.control->bodies) read_others(body, sized, contents);
 }
 
 }  // namespace
@@ -148,7 +156,7 @@ Graph load(const std::string& path) {
     std::string text(static_cast<size_t>(found->second.numel()), '\0');
     found->second.to_host(text.data(), text.size());
     Graph graph = from_json(text, contents.tensors, "[graph.load] " + path);
-    read_others(graph, contents);
+    read_others(graph, !graph.sizes.empty(), contents);
     for (Buffer& buffer : graph.buffers)  // runs write to memory of their own, not to the file's
       if (buffer.role == Role::State) buffer.constant = buffer.constant.clone();
     return graph;

@@ -380,6 +380,24 @@ class TestMemory:
         del loaded, again, program
         assert self.resident(tmp_path / 'net') is None
 
+    def test_weights_of_products_stay_in_the_file(self, tmp_path):
+        tenon.manual_seed(0)
+        net = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 512)).eval()
+        x = tenon.randn(16, 256)
+        tenon.graph.trace(net, x).save(tmp_path / 'net')
+        loaded = tenon.graph.load(tmp_path / 'net')
+        with tenon.no_grad():
+            assert (loaded(x) - net(x)).abs().max() < 1e-5
+            if 'linear+gelu' in loaded._program.text(True):  # kernels keep copies of them
+                assert self.resident(tmp_path / 'net') < 1_000_000  # of three million
+            loaded.save(tmp_path / 'net')  # in place of the file that it reads
+            loaded.exact = True
+            assert (loaded(x) == net(x)).all()
+            again = tenon.graph.load(tmp_path / 'net')
+            assert (again(x) - net(x)).abs().max() < 1e-5
+        del loaded, again
+        assert self.resident(tmp_path / 'net') is None
+
     def test_a_program_opens_no_driver(self):
         code = """if True:
             import tenon
