@@ -127,8 +127,7 @@ TN_RULE(binary_float, div,
 TN_GRADIENT(div, {.if_needs = {in_(arg::y), in_(arg::y) | in_(arg::x)}}) {
   const Value y = Value(c, arg::y).conjugate();
   if (c.needs(arg::x)) c.set(arg::x, div(c.grad(), y));
-  if (c.needs(arg::y))
-    c.set(arg::y, -c.grad() * div(div(Value(c, arg::x).conjugate(), y), y));
+  if (c.needs(arg::y)) c.set(arg::y, -c.grad() * div(div(Value(c, arg::x).conjugate(), y), y));
 }
 
 TN_OP(floor_divide) = {

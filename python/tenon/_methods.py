@@ -8,6 +8,7 @@ from ._creation import _place
 from ._errors import InvalidArgumentError, NotFoundError
 from ._op_facts import IN_PLACE
 from ._method_names import LATER, NOT_OFFERED
+from ._retained import RETAINING, retain_anew
 
 for _name, _op in ops.items():
     _parameters = _op.parameters
@@ -111,6 +112,7 @@ def is_contiguous(self, memory_format=None):
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Accumulates gradients into the leaves, or only into `inputs`. retain_graph (default: create_graph) keeps the graph."""
     retain_graph = create_graph if retain_graph is None else retain_graph
+    retain_anew()
     if inputs is None:
         _backward(self, gradient, retain_graph, create_graph)
         return
@@ -245,9 +247,6 @@ def later():
     with _importing:
         from .torch import methods
         return methods
-
-
-RETAINING = {}  # by id, results that keep their gradients: [weak reference, number of the hook, hook]
 
 
 def register_hook(self, hook):

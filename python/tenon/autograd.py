@@ -8,7 +8,8 @@ import sys
 import threading
 
 from . import _core
-from ._core import Tensor
+from ._core import Tensor, ops
+from ._retained import retain_anew
 
 TYPE_CHECKING = False  # so that `import tenon` stays light
 if TYPE_CHECKING:
@@ -168,12 +169,13 @@ def _accumulate(outputs, inputs, grads, retain, create_graph):
         for x, found in zip(inputs, _gradient(outputs, inputs, grads, retain, create_graph, True)):
             if found is not None:
                 found = found if create_graph else found.detach()
-                x.grad = found if x.grad is None else x.grad + found
+                x.grad = ops['clone'](found) if x.grad is None else x.grad + found  # other inputs may get the same tensor
     _core._accumulate(add)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
     """Accumulates gradients of several outputs into the leaves."""
+    retain_anew()
     given = None if grad_tensors is None else _as_list(grad_tensors)
     _core._backward(_as_list(tensors), given, create_graph if retain_graph is None else retain_graph, create_graph)
 

@@ -183,7 +183,7 @@ inline size_t inner_of(const tn_view& view, int64_t dim) {
 // Long columns side by side in less than four vectors are done faster as rows, copies included.
 template <uint32_t dim_arg>
 bool by_columns(const tn_call& call) {
-  const tn_view& view = input(call, 0);
+  const tn_view& view = output(call);
   const int64_t dim = call.args[dim_arg].as.i;
   return dim + 1 >= view.ndim || view.shape[dim] <= 32 || inner_of(view, dim) >= 64;
 }

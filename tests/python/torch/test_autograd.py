@@ -642,3 +642,22 @@ def test_a_quotient_may_be_changed_in_place(function):
         y = eval(function, {'a': a, 'b': b, 'ours': ours})
         return y.mul_(3)
     assert ours.autograd.gradcheck(tripled, (a, b))
+
+
+def test_gradients_of_chosen_inputs_share_no_memory():
+    x, y = (ours.ones(2, 3, requires_grad=True) for _ in range(2))
+    (x + y).sum().backward(inputs=[x, y])
+    x.grad.zero_()
+    assert y.grad.tolist() == [[1, 1, 1]] * 2
+    ours.autograd.backward((x + y).sum(), inputs=[x, y])
+    assert x.grad.tolist() == [[1, 1, 1]] * 2 and y.grad.tolist() == [[2, 2, 2]] * 2
+
+
+@pytest.mark.parametrize('backward', [lambda y: y.backward(), ours.autograd.backward, lambda y: tenon.autograd.backward(y)])
+def test_a_retained_gradient_is_that_of_the_changed_result(backward):
+    x = ours.tensor([1.0, -2.0], requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    ours.nn.functional.relu(y, inplace=True)
+    backward((y * 5).sum())
+    assert y.grad.tolist() == [5, 5] and x.grad.tolist() == [10, 0]

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 from ... import _core
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
+from ..._retained import retain_anew
 from ...autograd import _accumulate, _gradient
 
 __all__ = ['backward', 'grad']
@@ -90,6 +91,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if grad_tensors is not None:
             raise RuntimeError('[backward] grad_variables is the old name of grad_tensors: give one')
         grad_tensors = grad_variables
+    retain_anew()
     outputs = as_tuple('backward', tensors)
     seeds, retain = _seeds('backward', outputs, grad_tensors), create_graph if retain_graph is None else retain_graph
     if inputs is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ... import _core
 from ..._errors import InvalidArgumentError
-from ..._methods import RETAINING
+from ..._retained import RETAINING
 from ...autograd import enable_grad, is_grad_enabled, no_grad
 
 class Autograd:
@@ -24,7 +24,7 @@ class Autograd:
             x = kept_by()  # a strong reference in the hook would keep the tensor alive
             if x is not None:
                 x.grad = gradient.clone() if x.grad is None else x.grad + gradient
-        RETAINING[key] = [kept_by, self._add_hook(keep), keep]
+        RETAINING[key] = [kept_by, self._add_hook(keep), keep, self._version]
 
     def register_post_accumulate_grad_hook(self: Any, hook):
         """Calls hook(leaf) at the end of each backward() that reached the leaf, once x.grad has the gradient."""
