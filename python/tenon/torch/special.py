@@ -46,13 +46,6 @@ def ndtr(input):
     return ops['erfc'](floating(input) * -math.sqrt(0.5)) * 0.5
 
 
-@unary
-def ndtri(input):
-    """The inverse of ndtr()."""
-    x = floating(input)
-    return ops['erfinv'](2 * x - 1) * math.sqrt(2)
-
-
 def multigammaln(input, p, *, out=None):
     """The logarithm of the multivariate gamma function of dimension p."""
     x = floating(input)
@@ -139,7 +132,7 @@ def _scaled_erfc(x):
     far = x > 20
     small = _where(far, 0, x)
     large = _where(far, x, 30)
-    term = total = 1 + 0 * large
+    term = total = 1 + 0 / large  # large may be infinite
     for k in range(1, 8):
         term = term * (-(2 * k - 1) / 2) / (large * large)
         total = total + term
@@ -160,6 +153,23 @@ def log_ndtr(input):
     return _where(low, _log(_scaled_erfc(left) / 2) - left * left, ops['log1p'](ops['erfc'](right) * -0.5))
 
 
+@in_double
+def ndtri(input):
+    """The inverse of ndtr(): √2 erfinv(2p - 1). Near 0 and 1, where that loses digits, Newton's method for log ndtr(y) = log p from
+    equation 26.2.23 of Abramowitz and Stegun."""
+    low = input < 0.5
+    p = _where(low, input, 1 - input)
+    tail = (p > 0) & (p < 0.1)
+    aim = _log(_where(tail, p, 0.05))
+    t = ops['sqrt'](-2 * aim)
+    y = (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t
+    for _ in range(3):
+        now = log_ndtr(y)
+        y = y - (now - aim) * ops['exp'](now + y * y / 2) * math.sqrt(2 * math.pi)
+    middle = ops['erfinv'](2 * _where(tail, 0.5, input) - 1) * math.sqrt(2)
+    return _where(p < 0, math.nan, _where(tail, _where(low, y, -y), middle))
+
+
 def _modified_bessel(x, order):
     """(Iₙ exp(-|x|), |x|) for n = 0 or 1: the power series up to 30, beyond it the asymptotic one."""
     size = ops['abs'](x)
@@ -173,7 +183,7 @@ def _modified_bessel(x, order):
     total = total * ops['exp'](-ops['abs'](near))
     total = total * near / 2 if order else total
     large = _where(far, size, 40)
-    term = series = 1 + 0 * large
+    term = series = 1 + 0 / large
     for k in range(1, 20):
         term = term * ((2 * k - 1) ** 2 - 4 * order) / (8 * k) / large
         series = series + term
@@ -184,7 +194,7 @@ def _modified_bessel(x, order):
 def _i(name, order, doc, scaled=False):
     def call(input):
         found, size = _modified_bessel(input, order)
-        return found if scaled else found * ops['exp'](size)
+        return found if scaled else _where(ops['isinf'](size), input if order else size, found * ops['exp'](size))
     call.__name__, call.__doc__ = name, doc
     return in_double(call)
 
