@@ -211,7 +211,8 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
     if interpolation in ('linear', 'midpoint'):
         weight = where - low if interpolation == 'linear' else ops['full_like'](where, 0.5)
         above = ops['gather'](ordered, -1, cast(ops['ceil'](where), _core.int64))
-        below = below + (above - below) * weight
+        gap = above - below  # from the nearer end, which may be infinite
+        below = _where(weight < 0.5, below + gap * weight, above - gap * (1 - weight))
     found = ops['permute'](below, (below.ndim - 1, *range(below.ndim - 1)))  # q first
     if dim is not None:
         found = ops['transpose'](ops['unsqueeze'](found, -1), dim + 1, -1)

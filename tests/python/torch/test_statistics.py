@@ -161,3 +161,11 @@ def test_cross_of_every_layout(shape, dim):
         back = tuple(np.argsort(order))
         x, y = (ours.from_numpy(np.ascontiguousarray(each.transpose(order))).permute(*back) for each in (a, b))
         assert np.asarray(ours.cross(x, y, dim)) == pytest.approx(np.cross(a, b, axis=dim))
+
+
+@pytest.mark.parametrize('name', ['quantile', 'nanquantile'])
+def test_a_quantile_beside_infinity(torch, name):
+    rows = [[-math.inf, 1.0, 2.0, math.inf], [-math.inf, -math.inf, 1.0, 2.0], [1.0, 2.0, math.inf, math.inf]]
+    for q in 0.1, 0.2, 0.3, 0.5, 0.8:
+        found, wanted = (getattr(each, name)(each.tensor(rows), q, 1).tolist() for each in (ours, torch))
+        assert str(found) == str(wanted), q
