@@ -537,3 +537,22 @@ def test_a_phase_of_one_step_is_at_its_end(steps, share):
     optimizer = ours.optim.SGD([ours.nn.Parameter(ours.ones(1))], lr=0.1, momentum=0.9)
     schedule = ours.optim.lr_scheduler.OneCycleLR(optimizer, 2.0, total_steps=steps, pct_start=share)
     assert schedule.get_last_lr() == [2.0] and optimizer.param_groups[0]['momentum'] == 0.85
+
+
+@pytest.mark.parametrize('search', [None, 'strong_wolfe'])
+@pytest.mark.parametrize('lr, iterations', [(0.01, 3), (0.01, 5), (1, 4)])
+def test_lbfgs_counts_evaluations(torch, search, lr, iterations):
+    def losses(each):
+        x, y, unused = (each.tensor(values, dtype=each.float64, requires_grad=True) for values in ([1.0, -2.0], [0.5, 3.0], [1.0]))
+        optimizer, seen = each.optim.LBFGS([x, y, unused], lr, max_iter=iterations, line_search_fn=search), []
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (x * x).sum() + 2 * (y * y).sum() + x.sin().sum() * y.sum()
+            loss.backward()
+            seen.append(loss.item())
+            return loss
+        for _ in range(3):
+            optimizer.step(closure)
+        return seen
+    assert losses(ours) == pytest.approx(losses(torch), rel=1e-6)

@@ -4,7 +4,7 @@ import math
 import tenon
 
 from ..._core import ops
-from .optimizer import Optimizer, as_complex, as_real, check
+from .optimizer import Optimizer, as_complex, as_real, check, zeros_like
 
 
 class LBFGS(Optimizer):
@@ -29,7 +29,7 @@ class LBFGS(Optimizer):
 
     def _gradient(self):
         """All gradients of the minimised function as one vector of real numbers; a complex number counts as two."""
-        found = ops['concat']([_flat(ops['zeros_like'](x) if x.grad is None else x.grad) for x in self._params], 0)
+        found = ops['concat']([_flat(zeros_like(x) if x.grad is None else x.grad) for x in self._params], 0)
         return -found if self.param_groups[0]['maximize'] else found
 
     def _height(self, loss):
@@ -81,7 +81,8 @@ class LBFGS(Optimizer):
                 self._move(places, t, direction)
                 return self._evaluate(closure)
             if group['line_search_fn'] == 'strong_wolfe':
-                loss, gradient, length = _strong_wolfe(along, direction, length, loss, gradient, slope)
+                tries = group['max_eval'] - (state['func_evals'] - evaluations + 1)
+                loss, gradient, length = _strong_wolfe(along, direction, length, loss, gradient, slope, tries)
                 self._move(places, length, direction)
             elif iteration != group['max_iter']:
                 loss, gradient = along(length)
@@ -150,8 +151,8 @@ def _cubic_minimum(a, b, low, high):
     return min(max(x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2)), low), high)
 
 
-def _strong_wolfe(along, direction, t, loss, gradient, slope, c1=1e-4, c2=0.9, tolerance=1e-9, tries=25):
-    """(loss, gradient, length) that satisfy the strong Wolfe conditions, or the best found within the allowed tries."""
+def _strong_wolfe(along, direction, t, loss, gradient, slope, tries, c1=1e-4, c2=0.9, tolerance=1e-9):
+    """(loss, gradient, length) that satisfy the strong Wolfe conditions, or the best found in so many evaluations after the first."""
     size, start = _largest(direction), (0.0, loss, slope)
     previous, previous_gradient = start, gradient
 
@@ -160,7 +161,7 @@ def _strong_wolfe(along, direction, t, loss, gradient, slope, c1=1e-4, c2=0.9, t
         return (t, value, _dot(found, direction)), found
     point, found = look(t)
     bracket, used = None, 0
-    for used in range(1, tries + 1):
+    while used < tries and not bracket:
         t, value, rise = point
         if value > loss + c1 * t * slope or (used > 1 and value >= previous[1]):
             bracket = [(previous, previous_gradient), (point, found)]
@@ -168,11 +169,11 @@ def _strong_wolfe(along, direction, t, loss, gradient, slope, c1=1e-4, c2=0.9, t
             return value, found, t
         elif rise >= 0:
             bracket = [(previous, previous_gradient), (point, found)]
-        if bracket or used == tries:
-            break
-        following = _cubic_minimum(previous, point, t + 0.01 * (t - previous[0]), t * 10)
-        previous, previous_gradient = point, found
-        point, found = look(following)
+        else:
+            following = _cubic_minimum(previous, point, t + 0.01 * (t - previous[0]), t * 10)
+            previous, previous_gradient = point, found
+            point, found = look(following)
+            used += 1
     bracket = bracket or [(start, gradient), (point, found)]
     return _zoom(look, bracket, loss, slope, size, c1, c2, tolerance, tries - used)
 
