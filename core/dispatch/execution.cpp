@@ -39,6 +39,11 @@ Execution::Execution(Frame& frame, tn_tensor* const* into)
 
 // ---- inputs -------------------------------------------------------------------------------------
 
+// Along a dimension of a tensor of rank 0.
+bool Execution::one_row() const {
+  return frame_.form == Form::AlongDim && frame_.tensor(0).ndim() == 0;
+}
+
 void Execution::take_argument(uint32_t i) {
   const tn_value& value = frame_.arg(i);
   args_[i] = value;
@@ -46,7 +51,7 @@ void Execution::take_argument(uint32_t i) {
   const tn_view* view = nullptr;
   if (value.tag == TN_VALUE_TENSOR) {
     view = take_tensor(i, *value.as.tensor);
-    if (frame_.raises(i)) view = raised(view);
+    if (frame_.raises(i) || one_row()) view = raised(view);
   } else if (frame_.op().schema.args[i].type == ArgType::Tensor && value.tag != TN_VALUE_NONE) {
     view = number(i);
   } else {

@@ -26,6 +26,7 @@ class Execution {
   const tn_view* make_output(uint32_t index, std::span<const int64_t> shape);
 
  private:
+  bool one_row() const;
   void take_argument(uint32_t i);
   void take_list(uint32_t i);
   const tn_view* take_tensor(uint32_t i, tn_tensor& tensor);

@@ -240,6 +240,28 @@ TEST_F(Calls, TheDimensionIsMovedLastUnlessTheKernelReadsIt) {
   }
 }
 
+TEST_F(Calls, ANumberIsOneRow) {
+  for (const uint32_t flags : {0u, TN_KERNEL_ANY_DIM}) {
+    tn_kernel k = along_kernel(flags);
+    k.run = [](void*, void*, const tn_call* call) -> tn_status* {
+      const tn_view &x = *call->args[0].as.view, &out = *call->outs[0];
+      g_along = {call->args[1].as.i, {x.shape, x.shape + x.ndim}, call->flags};
+      EXPECT_EQ(out.ndim, 1u);
+      return nullptr;
+    };
+    register_kernels("test.a", "cpu", {&k, 1});
+    Ref x = floats({});
+    const tn_value args[] = {tensor_value(x.get()), int_value(TN_VALUE_INT, -1)};
+    tn_tensor* out = nullptr;
+    call(require_op("softmax"), args, 2, &out, 1);
+    EXPECT_EQ(Ref(out)->ndim(), 0u);
+    EXPECT_EQ(g_along.dim, 0);
+    EXPECT_EQ(g_along.shape, std::vector<int64_t>{1});
+    EXPECT_EQ(g_along.flags, 0u);
+    unregister_kernels("test.a");
+  }
+}
+
 TEST_F(Calls, RegistrationIsAllOrNothing) {
   tn_kernel two[2] = {kernel(7000), kernel(7000)};
   two[1].op = to_str("logaddexp(Tensor x, Tensor y) -> Tensor @2");
