@@ -89,8 +89,10 @@ def sample(tests, salt):
 
 
 def build_programs(build, tests, jobs):
-    targets = {t["id"]: t["filename"] for t in introspect(build, "targets")}
+    known = introspect(build, "targets")
+    targets = {t["id"]: t["filename"] for t in known}
     wanted = {f for t in tests for dep in t["depends"] for f in targets.get(dep, [])}
+    wanted |= {f for t in known if t["name"] == "python_package" for f in t["filename"]}  # links modules that are new
     paths = sorted(os.path.relpath(f, build) for f in wanted)
     if paths and run_ninja.run(["-C", build, "-j", jobs, *paths]):  # without a target ninja would build everything
         sys.exit("error: the build failed (see above); no test was run")

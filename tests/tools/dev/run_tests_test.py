@@ -5,6 +5,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/dev"))
 import run_tests
@@ -69,6 +70,17 @@ class Suites(unittest.TestCase):
         self.assertEqual(names(None, without="sampled"), ["core", "pool"])
         self.assertEqual(names("vulkan", without="sampled"), ["core", "pool"])
         self.assertEqual(names("core", without="sampled"), ["core"])
+
+
+class Programs(unittest.TestCase):
+    def test_what_is_built_before_the_tests(self):
+        targets = [{"id": "a", "name": "core_test", "filename": ["/build/tests/core_test"]},
+                   {"id": "b", "name": "other", "filename": ["/build/other"]},
+                   {"id": "c", "name": "python_package", "filename": ["/build/python/python_package"]}]  # links modules that are new
+        with mock.patch.object(run_tests, "introspect", return_value=targets), \
+                mock.patch.object(run_tests.run_ninja, "run", return_value=0) as run:
+            run_tests.build_programs(pathlib.Path("/build"), [{"depends": ["a"]}], "2")
+        self.assertEqual(run.call_args.args[0][4:], ["python/python_package", "tests/core_test"])
 
 
 if __name__ == "__main__":
