@@ -250,9 +250,10 @@ TEST(Pieces, WholeBlocksGoBackWhenMemoryIsShort) {
   deallocate(host_device(), large);
 }
 
-// Sizes that grow leave blocks behind that are too small for what follows. An allocator of its own has no peak of earlier tests.
+// Sizes that grow leave blocks behind that are too small for what follows. An allocator of its own has no peak of earlier tests; its
+// lock lives for good, as forking asks.
 TEST(Pieces, FreeBlocksMakeWayForLargerOnes) {
-  CachingAllocator own(host_device(), true);
+  static auto& own = *new CachingAllocator(host_device(), true);
   const auto stats = [&] {
     Roomy<tn_memory_stats> filled;
     own.stats(filled.value);
