@@ -43,8 +43,9 @@ tn_status* status_of_current_exception() noexcept {
 
 bool names_op(std::string_view message) noexcept {
   const size_t end = message.find(']');
-  return message.starts_with('[') && end != message.npos &&
-         tn_op_find(to_str(message.substr(1, end - 1))) != nullptr;
+  if (!message.starts_with('[') || end == message.npos) return false;
+  const std::string_view name = message.substr(1, end - 1);
+  return name == "graph" || tn_op_find(to_str(name)) != nullptr;
 }
 
 tn_status* null_argument(const char* function, std::string_view names, size_t index) noexcept {

@@ -52,7 +52,8 @@ void give(Info info, Info* out) {
   std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
 }
 
-// Whether an error's text begins with an op's name in brackets. Backends put their own names there, too: "[vulkan] no memory".
+// Whether an error's text begins with an op's name in brackets, or with that of graphs, whose errors tell the op and the line. Backends
+// put their own names there, too: "[vulkan] no memory".
 bool names_op(std::string_view message) noexcept;
 
 // For "did you mean": the name with the smallest edit distance, empty when none is near.

@@ -276,8 +276,12 @@ PyObject* get_places(PyObject* self, PyObject*) {
 }
 // Number `index` of what the step that made the tensor keeps, as (name, entry in a list, tensor); None beyond the last.
 PyObject* get_saved(PyObject* self, PyObject* index) {
-  const unsigned long number = PyLong_AsUnsignedLong(index);
-  if (PyErr_Occurred()) return nullptr;
+  const uint64_t number = PyLong_AsUnsignedLongLong(index);
+  if (PyErr_Occurred() != nullptr && !PyErr_ExceptionMatches(PyExc_OverflowError)) return nullptr;
+  if (PyErr_Occurred() != nullptr || number > UINT32_MAX) {
+    PyErr_SetString(PyExc_ValueError, "_saved wants a place, from 0");
+    return nullptr;
+  }
   tn_saved saved{};
   saved.struct_size = sizeof saved;
   if (tn_status* status = tn_tensor_saved(handle_of(self), static_cast<uint32_t>(number), &saved))
