@@ -5,6 +5,7 @@
 
 #include "dispatch/call.hpp"
 #include "dispatch/scalar.hpp"
+#include "on_exit.hpp"
 
 namespace tenon::core {
 namespace {
@@ -14,20 +15,6 @@ bool same_elements(const tn_tensor& a, const tn_tensor& b) {
          std::ranges::equal(a.sizes(), b.sizes()) &&
          std::equal(a.strides(), a.strides() + a.ndim(), b.strides());
 }
-
-// What a kernel asked for, until it is done or an exception has left it.
-struct Scratch {
-  Scratch(tn_device& on, uint64_t bytes) : device(on) {
-    if (bytes != 0) block = allocate(device, bytes);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    if (block.bytes != 0) deallocate(device, block);
-  }
-  tn_device& device;
-  Block block;
-};
 
 }  // namespace
 
@@ -157,7 +144,7 @@ const int64_t* Execution::layout(std::span<const int64_t> shape) const {
 void Execution::make_outputs() {
   for (uint32_t k = 0; k < outputs_.size(); ++k) {
     const ResultSpec& spec = frame_.result(k);
-    auto& [target, result, moved, direct] = outputs_[k];
+    auto& [target, result, direct] = outputs_[k];
     if (spec.dynamic) continue;
     if (into_ != nullptr) {
       const tn_tensor& given = *into_[k];
@@ -281,16 +268,13 @@ void Execution::move_dim_last() {
     args_[i].as.view = &kept_.back()->view;
   }
   for (uint32_t k = 0; k < outputs_.size(); ++k) {
-    Output& out = outputs_[k];
-    if (out.target == nullptr || out.target->ndim() <= dim + 1) continue;
-    Dims shape(out.target->sizes());
-    std::rotate(shape.begin() + dim, shape.begin() + dim + 1, shape.end());
-    kept_.emplace_back(make_tensor(out.target->dtype(), shape, frame_.device()));
-    const tn_tensor& rows = *kept_.back();
-    Dims strides({rows.strides(), rows.ndim()});
-    std::rotate(strides.begin() + dim, strides.end() - 1, strides.end());
-    out.moved = Ref(make_view(rows, out.target->sizes(), strides, 0));
-    out_views_[k] = &rows.view;
+    const tn_tensor* target = outputs_[k].target;
+    if (target == nullptr || target->ndim() <= dim + 1) continue;
+    kept_.push_back(move_last(*target));
+    tn_tensor* const turned = kept_.back().get();
+    const Ref rows(make_tensor(turned->dtype(), turned->sizes(), frame_.device()));
+    copy_back_.push_back({turned, rows});
+    out_views_[k] = &rows->view;
   }
   args_[frame_.along_arg()] = int_value(TN_VALUE_INT, rank - 1);
 }
@@ -334,11 +318,14 @@ bool Execution::try_kernel(const KernelEntry& entry) {
     const tn_tensor* first = outputs_.size() > 0 ? outputs_[0].target : nullptr;
     draws_ = reserve_draws(*generator_, first != nullptr ? static_cast<uint64_t>(first->numel) : 0);
   }
-  const Scratch scratch(frame_.device(), kernel.scratch_size != nullptr
-                                             ? kernel.scratch_size(kernel.self, &call_, handle)
-                                             : 0);
-  call_.scratch = scratch.block.data;
-  call_.scratch_buffer = scratch.block.buffer;
+  const uint64_t bytes =
+      kernel.scratch_size != nullptr ? kernel.scratch_size(kernel.self, &call_, handle) : 0;
+  const Block scratch = bytes != 0 ? allocate(frame_.device(), bytes) : Block{};
+  const OnExit over([&] {
+    if (bytes != 0) deallocate(frame_.device(), scratch);
+  });
+  call_.scratch = scratch.data;
+  call_.scratch_buffer = scratch.buffer;
   const InOrder order(frame_.device());
   if (call_.stream != nullptr)
     frame_.device().latest.store(&frame_.op(), std::memory_order_relaxed);
@@ -367,7 +354,6 @@ void Execution::finish(tn_tensor** outs) {
     Output& out = outputs_[k];
     if (out.target == nullptr)
       frame_.fail(TN_INTERNAL, "the kernel left result {} without an output", k);
-    if (out.moved) copy_into(out.target, *out.moved);
     if (into_ == nullptr) {
       outs[k] = out.given.take();
     } else if (!out.direct) {

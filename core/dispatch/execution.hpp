@@ -45,12 +45,11 @@ class Execution {
   bool try_kernel(const KernelEntry& entry);
 
   struct Output {
-    tn_tensor* target = nullptr;  // what the kernel writes to, or what is copied from `moved`
+    tn_tensor* target = nullptr;  // what the kernel writes to, or what it wrote is copied to
     Ref given;                    // what the caller gets: the target, or a view of it
-    Ref moved;                    // what a kernel wrote with the dimension last, seen in its place
     bool direct = false;          // the caller's destination is the target
   };
-  struct CopyBack {  // a written argument that had to be made contiguous
+  struct CopyBack {  // a written argument or result that the kernel gets in another form
     tn_tensor* original;
     Ref copy;
   };
