@@ -287,8 +287,7 @@ PyObject* get_saved(PyObject* self, PyObject* index) {
   if (tn_status* status = tn_tensor_saved(handle_of(self), static_cast<uint32_t>(number), &saved))
     return raise_status(status);
   if (saved.tensor == nullptr) Py_RETURN_NONE;
-  PyObject* name =
-      PyUnicode_FromStringAndSize(saved.name.data, static_cast<Py_ssize_t>(saved.name.size));
+  PyObject* name = text_object({saved.name.data, saved.name.size});
   return Py_BuildValue("NIN", name, saved.entry, wrap(saved.tensor));
 }
 // From here on this object stands for the tensor of `other`, which gets what this one stood for, with its hooks.

@@ -194,10 +194,11 @@ def logaddexp2(input, other, *, out=None):
     """log2(2^input + 2^other)."""
     input, other = to_tensors(input, other)
     dtype = result_type(input, other)
-    if dtype in (_core.float16, _core.bfloat16):  # the factors have too few bits
+    half = dtype in (_core.float16, _core.bfloat16)
+    if half:  # the factors would have too few bits
         input, other = cast(input, _core.float32), cast(other, _core.float32)
     found = ops['logaddexp'](input * math.log(2), other * math.log(2)) / math.log(2)
-    return into(out, cast(found, dtype) if dtype in (_core.float16, _core.bfloat16) else found)
+    return into(out, cast(found, dtype) if half else found)
 
 
 def ldexp(input, other, *, out=None):
