@@ -236,6 +236,17 @@ PyObject* storage_offset(PyObject* self, PyObject*) {
   const tn_view* view = tn_tensor_view(handle_of(self));
   return PyLong_FromLongLong(view->offset / static_cast<int64_t>(tn_dtype_size(view->dtype)));
 }
+// Where its first element is: tensors of a device that agree in the first number are views of one memory, and the second tells how many
+// bytes lie between them. On the host that is all memory, since tensors of other libraries share it without a common storage.
+PyObject* place(PyObject* self, PyObject*) {
+  const tn_view* view = tn_tensor_view(handle_of(self));
+  if (void* data = tn_tensor_data(handle_of(self)))
+    return Py_BuildValue("KK", 0ULL,
+                         static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(data)));
+  return Py_BuildValue("KL",
+                       static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(view->buffer)),
+                       static_cast<long long>(view->offset));
+}
 PyObject* is_contiguous(PyObject* self, PyObject*) {
   return PyBool_FromLong(tn_tensor_is_contiguous(handle_of(self)));
 }
@@ -350,6 +361,7 @@ PyMethodDef methods[] = {
     {"tobytes", tensor_tobytes, METH_NOARGS, "tobytes()\n\nThe elements, row-major."},
     {"storage_offset", storage_offset, METH_NOARGS,
      "storage_offset()\n\nElements from the start of its memory to its first one."},
+    {"_place", place, METH_NOARGS, nullptr},
     {"is_contiguous", is_contiguous, METH_NOARGS,
      "is_contiguous()\n\nWhether it is row-major without gaps."},
     {"shares_memory", shares_memory, METH_O,

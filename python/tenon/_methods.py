@@ -141,11 +141,13 @@ def numpy(self, *, force=False):
         raise _core_error('[numpy] of a tensor that requires a gradient: use detach()')
     if x.data_ptr is None and x.size:
         x = x.cpu()
+        if x.data_ptr is None:
+            x.tobytes()  # a traced tensor, which refuses: its error tells where
     _core._trace_read(x)
     try:
         return np.asarray(memoryview(x))
     except BufferError as error:
-        raise TypeError(f'[numpy] {error}') from None
+        raise TypeError(f"[numpy] {str(error).removeprefix('[buffer] ')}") from None
 
 
 def _core_error(text):

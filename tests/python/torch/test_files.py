@@ -100,6 +100,35 @@ def test_extreme_elements_keep_their_bits(torch):
         assert torch.equal(crossed(ours, torch, here).view(getattr(torch, word)), bits)
 
 
+@pytest.mark.parametrize('device', [str(device) for device in tenon.devices()])
+def test_tensors_of_every_device_keep_what_they_share(device):
+    x = ours.arange(12.0, device=device).reshape(3, 4)
+    model = ours.nn.Linear(4, 2, device=device)
+    apart = ours.full((2,), 7, device=device)
+    loaded = crossed(ours, ours, {'whole': x, 'row': x[1], 'columns': x[:, 2:], 'turned': x.T, 'none': x[:0], 'apart': apart,
+                                  'model': model.state_dict()})
+    assert {str(y.device) for y in (*loaded['model'].values(), loaded['whole'], loaded['columns'])} == {str(x.device)}
+    assert loaded['model']['weight'].tolist() == model.weight.tolist() and loaded['apart'].tolist() == [7, 7]
+    assert loaded['columns'].stride() == (4, 1) and loaded['turned'].tolist() == x.T.tolist() and loaded['none'].shape == (0, 4)
+    loaded['whole'][1, 2] = -1
+    assert loaded['row'].tolist() == [4, 5, -1, 7] and loaded['columns'][1].tolist() == [-1, 7] and loaded['apart'].tolist() == [7, 7]
+
+
+def test_tensors_without_elements_cross_both_ways(torch):
+    def make(package):
+        x = package.empty((2, 3), device='meta', dtype=package.bfloat16).T
+        return {'x': x, 'model': package.nn.Linear(2, 3, device='meta').state_dict(), 'p': package.nn.Parameter(package.empty(3, device='meta'))}
+    for source, target in itertools.product((torch, ours), repeat=2):
+        loaded = crossed(source, target, make(source))
+        assert loaded['x'].is_meta and loaded['x'].dtype is target.bfloat16 and loaded['x'].stride() == (1, 3)
+        assert loaded['model']['weight'].shape == (3, 2) and type(loaded['p']) is target.nn.Parameter and loaded['p'].requires_grad
+
+
+def test_traced_tensors_are_not_saved():
+    with pytest.raises(tenon.Error, match='is read while a function is traced'):
+        tenon.graph.trace(lambda x: ours.save({'x': x}, io.BytesIO()), ours.ones(3))
+
+
 def test_lazy_conjugates_and_negatives_are_loaded(torch):
     x = torch.tensor([1 + 2j, 3 - 1j])
     assert crossed(torch, ours, x.conj()).tolist() == [1 - 2j, 3 + 1j]

@@ -15,6 +15,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from ... import _core
 from ..._core import Tensor, ops
 from ...nn.module import Parameter
+from ..create import empty_strided
 from ..modes import Size
 from . import allowed, arrays, program
 from .errors import LoadError
@@ -431,6 +432,15 @@ def _tensor_v3(reader, stored, offset, size, stride, requires_grad, hooks, dtype
     return _tensor(reader, stored, offset, size, stride, requires_grad, hooks, metadata, dtype)
 
 
+def _meta_tensor(reader, dtype, size, stride, requires_grad=False):
+    """A tensor without elements. It has no storage, so map_location does not apply."""
+    if type(dtype) is not _core.dtype:
+        raise LoadError('[torch.load] a tensor without elements needs a dtype')
+    size, stride = _sizes('the sizes', size), _sizes('the strides', stride)
+    x = empty_strided(size, stride, dtype=dtype, device='meta')
+    return x.requires_grad_() if requires_grad else x
+
+
 def _parameter(reader, data, requires_grad=True, hooks=None, state=None):
     if not isinstance(data, Tensor):
         raise LoadError(f'[torch.load] a Parameter of a {type(data).__name__}')
@@ -469,6 +479,7 @@ GLOBALS = {name: Global(name, make) for name, make in {
     'collections.OrderedDict': _ordered_dict, 'collections.Counter': _counter, 'builtins.set': _set, 'builtins.complex': _complex,
     'builtins.bytearray': _byte_array, '_codecs.encode': _encode, 'builtins.bytes': _no_bytes, 'torch.Size': _size, 'torch.device': _device, 'torch.Tensor': _no_tensor,
     'torch._utils._rebuild_tensor': _tensor, 'torch._utils._rebuild_tensor_v2': _tensor, 'torch._utils._rebuild_tensor_v3': _tensor_v3,
+    'torch._utils._rebuild_meta_tensor_no_storage': _meta_tensor,
     'torch._utils._rebuild_parameter': _parameter, 'torch._utils._rebuild_parameter_with_state': _parameter,
     'torch._tensor._rebuild_from_type_v2': _typed, 'torch.nn.parameter.Parameter': _parameter,
     'torch.storage.UntypedStorage': _StorageType(None), 'torch.UntypedStorage': _StorageType(None),

@@ -110,7 +110,7 @@ class Shared:
 
     def __init__(self, x):
         self.tensors, self.dtype, self.device = [], x.dtype, x.device
-        self.begin = x.data_ptr
+        self.memory, self.begin = x._place()
         self.end = self.begin
         self.number = None
 
@@ -118,14 +118,19 @@ class Shared:
         if x.dtype is not self.dtype:
             raise RuntimeError(f'[torch.save] tensors of {self.dtype} and {x.dtype} share memory: save a clone() of one')
         self.tensors.append(x)
-        self.end = max(self.end, x.data_ptr + spread(x) * x.itemsize)
+        self.end = max(self.end, x._place()[1] + spread(x) * x.itemsize)
+
+    def reaches(self, x):
+        """Whether the first element of x lies in this memory."""
+        memory, begin = x._place()
+        return x.device == self.device and memory == self.memory and begin < self.end
 
     @property
     def count(self):
         return (self.end - self.begin) // self.dtype.itemsize
 
     def offset(self, x):
-        return (x.data_ptr - self.begin) // self.dtype.itemsize
+        return (x._place()[1] - self.begin) // self.dtype.itemsize
 
     def data(self):
         """The elements as bytes; zeros where there is no tensor."""
@@ -159,9 +164,9 @@ def _put(whole, x, offset):
 def share(tensors):
     """The Shared of each tensor, by id; all strides must be positive or 0."""
     found, open_ = {}, None
-    for x in sorted(tensors, key=lambda x: (str(x.device), x.data_ptr or 0, -spread(x))):
-        if open_ is None or x.device != open_.device or not spread(x) or x.data_ptr >= open_.end:
+    for x in sorted(tensors, key=lambda x: (str(x.device), x._place(), -spread(x))):
+        if spread(x) and (open_ is None or not open_.reaches(x)):
             open_ = Shared(x)
-        open_.add(x)
-        found[id(x)] = open_
+        found[id(x)] = open_ if spread(x) else Shared(x)  # no elements, nothing shared
+        found[id(x)].add(x)
     return found

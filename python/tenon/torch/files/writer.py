@@ -47,7 +47,7 @@ def _looked_through(obj):
 
 
 def _without_negative_strides(x):
-    return ops['contiguous'](x) if any(step < 0 for step in x.strides) or x.data_ptr is None else x
+    return ops['contiguous'](x) if any(step < 0 for step in x.strides) else x
 
 
 class _Writer:
@@ -210,8 +210,18 @@ def _write_device(writer, value):
 
 
 def _write_tensor(writer, value, requires_grad=None):
-    """A call that recreates the tensor in PyTorch as a view of its storage."""
+    """A call that recreates the tensor in PyTorch."""
     x = writer._dense[id(value)]
+    grad = value.requires_grad if requires_grad is None else requires_grad
+    if x.device.type == 'meta':
+        writer.call('torch._utils', '_rebuild_meta_tensor_no_storage', x.dtype, tuple(x.shape), tuple(x.strides), grad)
+    else:
+        _write_view(writer, x, grad)
+    if requires_grad is None:
+        writer.remember(value)
+
+
+def _write_view(writer, x, requires_grad):
     shared = writer._shared[id(x)]
     if shared.number is None:
         shared.number = len(writer.storages)
@@ -223,13 +233,11 @@ def _write_tensor(writer, value, requires_grad=None):
         kind = ('torch', typed) if typed else ('torch.storage', 'UntypedStorage')
         writer.sequence(('storage', lambda: writer.name(*kind), str(shared.number), _location(x.device), count))
         writer.out += b'Q'
-    described = storage, shared.offset(x), tuple(x.shape), tuple(x.strides), value.requires_grad if requires_grad is None else requires_grad
+    described = storage, shared.offset(x), tuple(x.shape), tuple(x.strides), requires_grad
     if typed:
         writer.call('torch._utils', '_rebuild_tensor_v2', *described, writer.no_hooks)
     else:
         writer.call('torch._utils', '_rebuild_tensor_v3', *described, writer.no_hooks, x.dtype)
-    if requires_grad is None:
-        writer.remember(value)
 
 
 def _write_parameter(writer, value):
