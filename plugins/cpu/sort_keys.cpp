@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "sort_few.hpp"
 #include "threads.hpp"
 
 namespace tenon::cpu {
@@ -77,12 +79,43 @@ class Radix {
   std::vector<Starts> starts_;
 };
 
+// Entries put in order by their ranks; false where there are too many.
+template <class E>
+bool place_few(E* entries, size_t n) {
+  using K = decltype(E::key);
+  using Signed = std::conditional_t<sizeof(K) == 8, int64_t, int32_t>;
+  if (n > kMostFew) return false;
+  Signed keys[kMostFew + kFewMargin], ranks[kMostFew + kFewMargin];
+  const Signed least = sizeof(K) < 4 ? 0 : std::numeric_limits<Signed>::min();
+  for (size_t i = 0; i < n; ++i) keys[i] = static_cast<Signed>(entries[i].key) ^ least;
+  std::fill_n(keys + n, kFewMargin, 0);
+  if (!rank_few(keys, n, ranks)) return false;
+  E few[kMostFew];
+  for (size_t i = 0; i < n; ++i) few[ranks[i]] = entries[i];
+  std::copy_n(few, n, entries);
+  return true;
+}
+
+// In stable order; behind the n entries is room for as many.
+template <class K>
+void arrange(Entry<K>* entries, int64_t n) {
+  using E = Entry<K>;
+  constexpr int64_t kByComparing = sizeof(K) < 8 ? 64 : 128;  // counters cost more than so many
+  if (place_few(entries, static_cast<size_t>(n))) return;
+  if (n <= kByComparing)
+    return std::sort(entries, entries + n, [](const E& a, const E& b) {
+      return a.key < b.key || (a.key == b.key && a.index < b.index);
+    });
+  if (sizeof(K) == 1 || n < 16384)  // fewer counters for short rows
+    return Radix<8, K>(n).sort(entries, entries + n);
+  Radix<11, K>(n).sort(entries, entries + n);
+}
+
 template <class T>
 void sort_row(const T* row, int64_t n, bool descending, int64_t* indices, uint8_t* begins) {
   using K = Key<T>;
   using E = Entry<K>;
-  constexpr int64_t kFew = 256;                               // fit on the stack
-  constexpr int64_t kByComparing = sizeof(K) < 8 ? 64 : 128;  // counters cost more than so many
+  constexpr int64_t kFew = 256;  // fit on the stack
   E few[2 * kFew];
   const auto memory =
       n <= kFew ? nullptr : std::make_unique_for_overwrite<E[]>(static_cast<size_t>(2 * n));
@@ -93,15 +126,7 @@ void sort_row(const T* row, int64_t n, bool descending, int64_t* indices, uint8_
       entries[i] = {descending ? static_cast<K>(~key) : key, static_cast<decltype(E::index)>(i)};
     }
   });
-  if (n <= kByComparing) {
-    std::sort(entries, entries + n, [](const E& a, const E& b) {
-      return a.key < b.key || (a.key == b.key && a.index < b.index);
-    });
-  } else if (sizeof(K) == 1 || n < 16384) {  // fewer counters for short rows
-    Radix<8, K>(n).sort(entries, entries + n);
-  } else {
-    Radix<11, K>(n).sort(entries, entries + n);
-  }
+  arrange(entries, n);
   parallel_for(n, kGrainSort, [=](int64_t begin, int64_t end) {
     const K nan = static_cast<K>(descending ? 0 : ~K{0});
     for (int64_t i = begin; i < end; ++i) {

@@ -152,9 +152,9 @@ def _longest_run(rows):
     if n == 1:
         return full((*rows.shape[:-1], 1), 0, places)
     begins = ops['slice'](rows, -1, 1, n) != ops['slice'](rows, -1, 0, n - 1)
-    starts = ops['cummax'](_where(begins, ops['slice'](places, 0, 1, n), 0), -1).values
-    length = ops['slice'](places, 0, 1, n) - starts + 1
-    return ops['argmax'](ops['concat']([full((*rows.shape[:-1], 1), 1, places), length], -1), -1, True)
+    later = ops['slice'](places, 0, 1, n)
+    since = later - ops['cummax'](begins * later, -1).values  # since the run's first
+    return ops['argmax'](ops['concat']([full((*rows.shape[:-1], 1), 0, places), since], -1), -1, True)
 
 
 _INTERPOLATIONS = 'linear', 'lower', 'higher', 'midpoint', 'nearest'

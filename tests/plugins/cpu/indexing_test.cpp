@@ -421,6 +421,25 @@ TEST(Searchsorted, RowsOfEveryLength) {
     }
 }
 
+TEST(SortEdges, RowsOfEveryLengthAreStable) {
+  std::mt19937 engine(75);
+  for (const DType dtype : {DType::U8, DType::F16, DType::F32, DType::I64, DType::F64})
+    for (int64_t n = 1; n <= 260; n += n < 140 ? 1 : 13) {
+      std::vector<float> row(static_cast<size_t>(n));
+      for (float& x : row) x = static_cast<float>(engine() % static_cast<unsigned>(n / 2 + 1));
+      const Tensor x = tenon::tensor(row, {n}).to(dtype);
+      for (const bool down : {false, true}) {
+        std::vector<int64_t> order(row.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+          const float a = row[static_cast<size_t>(i)], b = row[static_cast<size_t>(j)];
+          return down ? b < a : a < b;
+        });
+        EXPECT_EQ(tenon::sort(x, 0, down).indices.to_vector<int64_t>(), order) << n;
+      }
+    }
+}
+
 TEST(SortEdges, NaNZeroAndSigns) {
   const float inf = INFINITY;
   const Tensor x = tenon::tensor({3.f, float(NAN), -inf, 0.f, -0.f, inf, -2.f, float(NAN)});
