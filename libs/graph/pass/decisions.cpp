@@ -47,10 +47,7 @@ bool serves(const Decisions& one, const Structure& structure, int64_t elements) 
 
 }  // namespace
 
-const Decisions* Decided::find(const Graph& graph) const {
-  if (all_.empty()) return nullptr;
-  const int64_t elements = elements_of(graph);
-  const Structure structure = structure_of(graph);
+const Decisions* Decided::find(const Structure& structure, int64_t elements) const {
   const auto found = std::ranges::find_if(
       all_, [&](const Decisions& one) { return serves(one, structure, elements); });
   return found == all_.end() ? nullptr : &*found;

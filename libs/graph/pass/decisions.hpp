@@ -12,8 +12,9 @@ using Structure = std::vector<uint64_t>;
 Structure structure_of(const Graph& graph);
 
 struct Decisions {
-  Structure before,
-      behind;  // of the fused graph; the same after results took over operands' memory
+  Structure before;  // of the lowered graph
+  Structure tidied;  // without nodes that repeat others or change nothing; empty if there are none
+  Structure behind;  // of the fused graph after results took over operands' memory
   std::vector<std::vector<uint32_t>> steps;  // nodes that run as one kernel or alone, in order
   std::vector<uint32_t> order;               // in which the steps run
   std::vector<std::string> refused;
@@ -23,8 +24,8 @@ struct Decisions {
 // The decisions of one program. What pays at one size may not at another, so a decision is reused only at sizes up to four times apart.
 class Decided {
  public:
-  // NULL if nothing was decided yet.
-  const Decisions* find(const Graph& graph) const;
+  // For a lowered graph. NULL if nothing was decided yet.
+  const Decisions* find(const Structure& structure, int64_t elements) const;
   // Replaces the decisions that were found.
   void keep(Decisions made);
 

@@ -17,6 +17,15 @@ void put_in_order(std::vector<Node>& nodes, const std::vector<uint32_t>& order) 
   nodes = std::move(made);
 }
 
+// Removes nodes that repeat others or change nothing. Returns false if there are none.
+bool tidy(Graph& graph) {
+  const size_t count = graph.nodes.size();
+  share_equal(graph);
+  simplify(graph);
+  drop_dead(graph);
+  return graph.nodes.size() != count;
+}
+
 // Reuses what was decided at other sizes, if it holds at these.
 bool take_over(Graph& graph, const Device& device, const Decisions& known) {
   if (!fuse_again(graph, device, known.steps)) return false;
@@ -32,17 +41,25 @@ bool take_over(Graph& graph, const Device& device, const Decisions& known) {
 
 std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, Rules rules,
                                   Decided* decided) {
-  share_equal(graph);
-  simplify(graph);
-  drop_dead(graph);
   if (!bound) {
+    tidy(graph);
     put_in_order(graph.nodes, best_order(graph));
     return {};
   }
-  if (const Decisions* known = decided == nullptr ? nullptr : decided->find(graph))
-    if (take_over(graph, device, *known)) return known->refused;
   Decisions made;
-  if (decided != nullptr) made = {structure_of(graph), {}, {}, {}, {}, elements_of(graph)};
+  const Decisions* known = nullptr;
+  if (decided != nullptr) {
+    made.before = structure_of(graph);
+    made.elements = elements_of(graph);
+    known = decided->find(made.before, made.elements);
+    // What could be removed at these sizes alone may stay.
+    if (known != nullptr && known->tidied.empty() && take_over(graph, device, *known))
+      return known->refused;
+  }
+  if (tidy(graph) && decided != nullptr) made.tidied = structure_of(graph);
+  if (known != nullptr && !made.tidied.empty() && made.tidied == known->tidied &&
+      take_over(graph, device, *known))
+    return known->refused;
   const bool anchored = !rules.exact && anchor(graph, device, rules.sized, made.refused);
   fuse(graph, device, made);
   reuse_operands(graph);

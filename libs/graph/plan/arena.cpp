@@ -10,19 +10,19 @@ constexpr uint64_t kAlignment = 64;  // bytes; kernels may rely on it
 
 // From the first node that touches a buffer to the last.
 struct Life {
-  size_t first = SIZE_MAX, last = 0;
-  void touch(size_t at) {
+  uint32_t first = UINT32_MAX, last = 0;
+  void touch(uint32_t at) {
     first = std::min(first, at);
     last = std::max(last, at);
   }
-  bool used() const { return first != SIZE_MAX; }
+  bool used() const { return first != UINT32_MAX; }
   bool meets(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
 std::vector<Life> lives_of(const Graph& graph, std::span<const uint32_t> order) {
   std::vector<Life> lives(graph.buffers.size());
   std::vector<uint32_t> touched;
-  for (size_t at = 0; at < order.size(); ++at) {
+  for (uint32_t at = 0; at < order.size(); ++at) {
     touched.clear();
     reads(graph.nodes[order[at]], touched);
     writes(graph.nodes[order[at]], touched);
@@ -38,15 +38,14 @@ int64_t rounded(const Buffer& buffer) {
 
 struct Placed {
   int64_t begin, end;
-  uint32_t buffer;
+  Life life;
 };
 
 // The lowest position for `size` elements among buffers that live at the same time.
-int64_t lowest(const std::vector<Placed>& placed, const std::vector<Life>& lives, uint32_t buffer,
-               int64_t size) {
+int64_t lowest(const std::vector<Placed>& placed, const Life& life, int64_t size) {
   int64_t at = 0;
   for (const Placed& other : placed) {  // sorted by offset
-    if (!lives[other.buffer].meets(lives[buffer])) continue;
+    if (!other.life.meets(life)) continue;
     if (at + size <= other.begin) break;
     at = std::max(at, other.end);
   }
@@ -80,9 +79,9 @@ Arena plan_arena(const Graph& graph, std::span<const uint32_t> nodes) {
     const Buffer& buffer = graph.buffers[b];
     const int64_t size = rounded(buffer);
     auto& beside = placed[buffer.dtype];
-    const int64_t at = lowest(beside, lives, b, size);
+    const int64_t at = lowest(beside, lives[b], size);
     const auto next = std::ranges::upper_bound(beside, at, {}, &Placed::begin);
-    beside.insert(next, {at, at + size, b});
+    beside.insert(next, {at, at + size, lives[b]});
     arena.offsets[b] = at;
     arena.sizes[buffer.dtype] = std::max(arena.sizes[buffer.dtype], at + size);
     arena.apart += static_cast<uint64_t>(size) * size_of(buffer.dtype);

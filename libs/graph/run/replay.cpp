@@ -61,7 +61,7 @@ void Replay::run_new(const Node& node, std::span<Tensor> flats) {
       return tn_tensor_view(one.get())->buffer == tn_tensor_view(made[k].get())->buffer;
     });
     flats[view.buffer] = shared ? made[k].clone() : made[k].contiguous();
-    last_[view.buffer] = {&view, flats[view.buffer]};
+    remember(view, flats[view.buffer]);
   }
 }
 

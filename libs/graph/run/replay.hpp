@@ -17,6 +17,8 @@ class Replay : public PlainValue {
       : flats_(flats), device_(device), symbols_(symbols) {}
   // Remembers the last view of each buffer from now on, because a node often reads what the one before wrote. Nodes must outlive this.
   void keep_views() { last_.resize(flats_.size()); }
+  // With views kept: what a view shows.
+  void remember(const View& view, const Tensor& tensor) { last_[view.buffer] = {&view, tensor}; }
   void forget(uint32_t buffer) { last_[buffer] = {}; }
 
   // Writes the node's results into their views. Records no gradients.
