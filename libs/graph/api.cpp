@@ -34,6 +34,11 @@ struct tn_trace {
     for (Tensor& leaf : marked) leaf.zero_grad();
     marked.clear();
   }
+  // Notes what an input stands for.
+  void takes(const tn_tensor* like) {
+    if (home == nullptr && tn_tensor_device(like) != graph::meta_device().get())
+      home = tn_tensor_device(like);
+  }
   bool is_step() const { return kind == Kind::Step || kind == Kind::SizedStep; }
   Kind kind;
   std::vector<Tensor> reads;  // outside tensors whose elements the function read
@@ -46,6 +51,7 @@ struct tn_trace {
   std::vector<std::vector<int32_t>> dims;  // by input
   size_t ndims = 0;
   std::function<std::string()> where;
+  tn_device* home = nullptr;  // of the first input that has elements
 };
 
 struct tn_program {
@@ -157,6 +163,7 @@ tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str name, t
     require(trace, "trace");
     require(like, "like");
     require(out, "out");
+    trace->takes(like);
     const tn_view& view = *tn_tensor_view(like);
     if (trace->fit) trace->dims.emplace_back(view.ndim, -1);
     *out =
@@ -212,6 +219,7 @@ tn_status* tn_trace_input_sized(tn_trace* trace, const tn_tensor* like, tn_str n
     require(out, "out");
     if (!trace->fit)
       throw Error(TN_FAILED_PRECONDITION, "[graph] the trace has no dims: tn_trace_begin_sizes");
+    trace->takes(like);
     const tn_view& view = *tn_tensor_view(like);
     std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
     for (uint32_t d = 0; d < view.ndim; ++d) {
@@ -390,6 +398,7 @@ tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nre
     graph::Graph graph = owned->fit ? owned->fit->take(owned->dims)
                                     : owned->tracer->finish(shared(results, nresults, "a result"));
     if (owned->first) graph = graph::fit(std::move(*owned->first), graph);
+    if (device == nullptr) device = owned->home;
     owned.reset();  // frees the thread, because the program traces again for its device
     *out = new tn_program{{graph, device_of(device)}};
   });

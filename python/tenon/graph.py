@@ -179,7 +179,7 @@ def trace(fn, *args, device=None, training=False, dynamic=None):
 
     args are tensors, or tuples, lists and dicts of them; anything else is taken as it is, in the trace and in every run. Outside
     tensors become weights, which share their elements, so runs see later writes to them. `device` is where the program runs, by default
-    the host. Operations that need elements (item(), bool(), numpy(), printing, nonzero) raise PreconditionError with the line that
+    where the first of args is. Operations that need elements (item(), bool(), numpy(), printing, nonzero) raise PreconditionError with the line that
     asked, and so do writes to arguments and outside tensors. Side effects of fn, such as counting or appending to a list, happen only
     in the trace.
 
@@ -299,6 +299,8 @@ def _noted(error, refused):
 def _places_of(fn, args, tensors, dynamic, kwargs=None):
     """The dims, and for each dimension of each tensor the index of its dim, or -1."""
     dims, places = [], [[-1] * x.ndim for x in tensors]
+    if not isinstance(dynamic, dict) or not all(isinstance(axes, dict) for axes in dynamic.values()):
+        raise TypeError(f"[graph] dynamic is like {{'x': {{0: 'batch'}}}}: names of dimensions by argument and dimension; it is {dynamic!r:.60}")
     for key, axes in dynamic.items():
         at = key if isinstance(key, int) else _position_of(fn, args, tensors, key, kwargs or {})
         if not 0 <= at < len(tensors):

@@ -117,7 +117,7 @@ class TensorDataset(Dataset):
             return tuple(ops['clone'](x[indices.start:indices.stop]) for x in self.tensors)
         if not isinstance(indices, Tensor):
             indices = tenon.tensor([check_index(i, len(self)) for i in indices], dtype=tenon.int64)
-        return tuple(_index_select(x, 0, indices) for x in self.tensors)
+        return tuple(_index_select(x, 0, indices.to(x.device)) for x in self.tensors)
 
 
 class Subset(Dataset):

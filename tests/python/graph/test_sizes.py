@@ -358,8 +358,9 @@ def test_small_tensors_made_of_sizes_follow_them():
 
 def test_arguments():
     for dynamic, message in [({1: {0: 'a'}}, 'there are 1'), ({'y': {0: 'a'}}, "names 'y'"), ({0: {3: 'a'}}, 'dimension 3'),
-                             ({0: {0: Dim('a', max=3), 1: Dim('a', max=4)}}, 'two ranges')]:
-        with pytest.raises(ValueError, match=message):
+                             ({0: {0: Dim('a', max=3), 1: Dim('a', max=4)}}, 'two ranges'), (({0: 'a'},), 'dynamic is like'),
+                             ({0: [0]}, 'dynamic is like'), (True, 'dynamic is like')]:
+        with pytest.raises((TypeError, ValueError), match=message):
             tenon.graph.trace(lambda x: x, tenon.ones(2, 2), dynamic=dynamic)
     with pytest.raises(ValueError, match='not f32.*'):
         tenon.graph.trace(lambda x: x + 1, tenon.ones(2, 3), dynamic={0: {0: 'a'}})(tenon.ones(2, 4))

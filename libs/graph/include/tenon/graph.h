@@ -152,7 +152,8 @@ TN_API tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str 
                                  tn_tensor** out);
 /* Names the weight of an outside tensor in files and texts. [tracing] */
 TN_API tn_status* tn_trace_name(tn_trace* trace, const tn_tensor* weight, tn_str name);
-/* Ends and frees the trace, even on an error. *out computes `results` on the device (NULL: the host); the caller owns it. Errors:
+/* Ends and frees the trace, even on an error. *out computes `results` on the device (NULL: that of the first input, or the host);
+   the caller owns it. Errors:
    TN_FAILED_PRECONDITION: an op writes to an input or a weight, other than in a step; a tensor of another trace; in a step: the passes differ in more than
    their numbers, or an argument is computed from a number instead of being that number. [tracing] */
 TN_API tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nresults,

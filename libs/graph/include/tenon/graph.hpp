@@ -140,7 +140,7 @@ inline Program end_trace(Recording recording, const std::vector<Tensor>& results
 }  // namespace detail
 
 // Records fn(std::span<const Tensor>), which returns a list of tensors. It is called once, with tensors that have no elements. Throws Error
-// if fn reads an element or writes to memory that is not its own.
+// if fn reads an element or writes to memory that is not its own. Undefined device: that of the first input.
 template <class Fn>
 Program trace(TensorList like, Fn&& fn, Device device = {}) {
   tn_trace* began = nullptr;

@@ -7,9 +7,9 @@ from .loss import _reduction
 
 
 def _lengths(name, lengths, batch, x):
-    """Lengths as a vector of int64."""
+    """Lengths, which may be on the host, as a vector of int64 beside x."""
     made = lengths if isinstance(lengths, Tensor) else _core._from_data(list(lengths) if hasattr(lengths, '__len__') else [lengths], _core.int64, x.device)
-    made = ops['reshape'](cast(made, _core.int64), (made.size,))
+    made = ops['reshape'](cast(made, _core.int64), (made.size,)).to(x.device)
     if made.size != batch:
         raise InvalidArgumentError(f'[ctc_loss] {made.size} {name} for a batch of {batch}')
     return made
