@@ -139,9 +139,9 @@ def numpy(self, *, force=False):
     x = self.detach() if force else self
     if x.requires_grad:
         raise _core_error('[numpy] of a tensor that requires a gradient: use detach()')
-    if x.data_ptr is None and x.size:
+    if _address.__get__(x) is None and x.size and x.device.type != 'meta':
         x = x.cpu()
-        if x.data_ptr is None:
+        if _address.__get__(x) is None:
             x.tobytes()  # a traced tensor, which refuses: its error tells where
     _core._trace_read(x)
     try:
@@ -362,9 +362,8 @@ def size(self):
 
 
 def data_ptr(self):
-    """Address of the first element, or None; 0 on meta; data_ptr() returns it, too."""
-    address = 0 if self.device.type == 'meta' else _address.__get__(self)
-    return None if address is None else Address(address)
+    """Address of the first element, of which the host can read only its own; 0 on meta; data_ptr() returns it, too."""
+    return Address(0 if self.device.type == 'meta' else sum(self._place()))
 
 
 def numel(self):

@@ -111,6 +111,12 @@ def graphs(d):
         return [traced(x), anywhere(x[:2]), torch.compile(model)(x), torch.jit.trace(model, x)(x)]
 
 
+def addresses(d):
+    x = draw(3, 4, d=d)
+    facts = x[1].data_ptr() - x.data_ptr(), x.clone().data_ptr() != x.data_ptr(), x.detach().data_ptr() == x.data_ptr(), x.data_ptr() != 0
+    return [torch.tensor([int(fact) for fact in facts])]
+
+
 def mixed_precision(d):
     model, x = net(d), draw(4, 8, d=d)
     optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler(torch.device(d).type)
@@ -125,7 +131,7 @@ def mixed_precision(d):
 
 SCRIPTS = {f.__name__: f for f in (
     indexed_from_the_host, numbers_from_the_host, rows_of_a_dataset, pinned_batches, ctc_with_lengths_on_the_host, packed_sequences,
-    parts_of_complex_numbers, checkpoints, copies_of_models, graphs, mixed_precision)}
+    parts_of_complex_numbers, checkpoints, copies_of_models, graphs, addresses, mixed_precision)}
 
 
 @pytest.mark.parametrize('device', ELSEWHERE)
