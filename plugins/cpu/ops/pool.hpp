@@ -44,7 +44,7 @@ void for_outputs(const Pooling& pool, Visit&& visit) {
       for (const Window& x : pool.windows[2]) visit(p++, z, y, x);
 }
 
-// The quick paths for strides of 1 or 2 along rows and no dilation; false where they do not fit.
+// The quick paths for strides up to 4 along rows and no dilation; false where they do not fit.
 bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices);
 template <class T>  // u8, i8
 bool max_pool_rows(const Pooling& pool, const T* x, T* values, int64_t* indices);

@@ -1,5 +1,7 @@
 // avg_pool, adaptive_avg_pool and their backward ops.
+#include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "dispatch.hpp"
 #include "ops/pool.hpp"
@@ -49,17 +51,31 @@ void average_plane(const Pooling& pool, const T* x, T* out) {
   });
 }
 
-// gx must be zero.
+template <class C>
+void add_to(C* to, const C* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
+// gx must be zero. Shares along one line are added to all lines of a window, lines of one slice to all its slices.
 template <class T, class C>
 void spread_plane(const Pooling& pool, const T* g, C* gx) {
-  for_outputs(pool, [&](int64_t p, const Window& wz, const Window& wy, const Window& wx) {
-    const C share = static_cast<C>(g[p]) / static_cast<C>(divisor(wz, wy, wx));
-    for (int64_t z = wz.begin; z < wz.end; ++z)
-      for (int64_t y = wy.begin; y < wy.end; ++y) {
-        C* line = gx + (z * pool.in[1] + y) * pool.in[2];
+  const int64_t width = pool.in[2], area = pool.in[1] * width;
+  const bool flat = pool.in[0] == 1 && pool.out[0] == 1;
+  std::vector<C> shares(static_cast<size_t>(width + (flat ? 0 : area)));
+  C* const line = shares.data();
+  C* const slice = flat ? gx : line + width;
+  for (const Window& wz : pool.windows[0]) {
+    if (!flat) std::fill_n(slice, area, C(0));
+    for (const Window& wy : pool.windows[1]) {
+      std::fill_n(line, width, C(0));
+      for (const Window& wx : pool.windows[2]) {
+        const C share = static_cast<C>(*g++) / static_cast<C>(divisor(wz, wy, wx));
         for (int64_t i = wx.begin; i < wx.end; ++i) line[i] += share;
       }
-  });
+      for (int64_t y = wy.begin; y < wy.end; ++y) add_to(slice + y * width, line, width);
+    }
+    for (int64_t z = wz.begin; z < wz.end && !flat; ++z) add_to(gx + z * area, slice, area);
+  }
 }
 
 void run_forward(const tn_call& call, const Pooling& pool) {

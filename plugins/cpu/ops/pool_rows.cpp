@@ -76,7 +76,7 @@ struct Maximum {
 
     Lanes(D d, int64_t stride, int64_t at)
         : best(hn::Set(d, -std::numeric_limits<float>::infinity())),
-          steps(stride == 1 ? hn::Iota(di, 0) : hn::Add(hn::Iota(di, 0), hn::Iota(di, 0))),
+          steps(hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(stride)))),
           best_at(hn::Add(steps, hn::Set(di, static_cast<int32_t>(at)))) {}
     HWY_INLINE void take(D, hn::Vec<D> value, int64_t at) {
       const auto wins = hn::Or(hn::Gt(value, best), hn::IsNaN(value));
@@ -91,8 +91,14 @@ struct Maximum {
     HWY_ALIGN int32_t places[hn::MaxLanes(d)];
     hn::Store(lanes.best, d, maxima);
     hn::Store(lanes.best_at, lanes.di, places);
-    std::copy_n(maxima, n, values + row.begin + o);
-    std::copy_n(places, n, indices + row.begin + o);
+    constexpr int64_t kWhole = hn::MaxLanes(D());
+    if (n == kWhole) {  // a known number is copied by vectors
+      std::copy_n(maxima, kWhole, values + row.begin + o);
+      std::copy_n(places, kWhole, indices + row.begin + o);
+    } else {
+      std::copy_n(maxima, n, values + row.begin + o);
+      std::copy_n(places, n, indices + row.begin + o);
+    }
   }
 };
 
@@ -121,6 +127,17 @@ struct Average {
   }
 };
 
+// x[0], x[Stride], x[2·Stride], …
+template <int Stride, class D>
+HWY_INLINE hn::Vec<D> each_of(D d, const float* x) {
+  if constexpr (Stride == 1) return hn::LoadU(d, x);
+  hn::Vec<D> value, a, b, c;
+  if constexpr (Stride == 2) hn::LoadInterleaved2(d, x, value, a);
+  if constexpr (Stride == 3) hn::LoadInterleaved3(d, x, value, a, b);
+  if constexpr (Stride == 4) hn::LoadInterleaved4(d, x, value, a, b, c);
+  return value;
+}
+
 // Outputs from `first` on whose windows are whole, up to `last`; vector by vector, in registers over all taps. Returns where
 // it ended, as vectors would read what is not there.
 template <int Stride, class Fold, class D>
@@ -133,12 +150,7 @@ int64_t whole_outputs(D d, const OutputRow& row, const Fold& fold, int64_t first
     typename Fold::template Lanes<D> sums(d, Stride, row.first + left);
     for (const int64_t line : row.lines)
       for (int64_t at = line + left; at < line + left + kernel; ++at) {
-        hn::Vec<D> value, odd;
-        if constexpr (Stride == 1)
-          value = hn::LoadU(d, row.plane.x + at);
-        else
-          hn::LoadInterleaved2(d, row.plane.x + at, value, odd);
-        sums.take(d, value, at);
+        sums.take(d, each_of<Stride>(d, row.plane.x + at), at);
       }
     fold.store(d, row, sums, o, std::min(lanes, last - o));
   }
@@ -149,8 +161,16 @@ int64_t whole_outputs(D d, const OutputRow& row, const Fold& fold, int64_t first
 template <class Fold>
 int64_t whole_outputs(const OutputRow& row, const Fold& fold, int64_t first, int64_t last) {
   const auto with = [&](auto d) {
-    return row.plane.stride == 1 ? whole_outputs<1>(d, row, fold, first, last)
-                                 : whole_outputs<2>(d, row, fold, first, last);
+    switch (row.plane.stride) {
+      case 1:
+        return whole_outputs<1>(d, row, fold, first, last);
+      case 2:
+        return whole_outputs<2>(d, row, fold, first, last);
+      case 3:
+        return whole_outputs<3>(d, row, fold, first, last);
+      default:
+        return whole_outputs<4>(d, row, fold, first, last);
+    }
   };
   if (last - first <= 4) return with(hn::CappedTag<float, 4>());
   if (last - first <= 8) return with(hn::CappedTag<float, 8>());
@@ -204,7 +224,7 @@ std::optional<Plane> even_plane(const Pooling& pool) {
   const int64_t stride = at(middle).begin - at(middle - 1).begin,
                 kernel = at(middle).end - at(middle).begin;
   const int64_t shift = middle * stride - at(middle).begin;
-  if (stride < 1 || stride > 2) return std::nullopt;
+  if (stride < 1 || stride > 4) return std::nullopt;
   for (int64_t o = 0; o < out; ++o)
     if (at(o).begin != std::max<int64_t>(0, o * stride - shift) ||
         at(o).end != std::min(pool.in[2], o * stride - shift + kernel))

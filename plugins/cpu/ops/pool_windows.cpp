@@ -20,9 +20,11 @@ Window sliding_window(const PoolGeometry& g, uint32_t d, int64_t o) {
 }  // namespace
 
 Pooling::Pooling(const tn_call& call, uint32_t op) : PoolGeometry(call, op) {
-  for (uint32_t d = 0; d < 3; ++d)
+  for (uint32_t d = 0; d < 3; ++d) {
+    windows[d].reserve(static_cast<size_t>(out[d]));
     for (int64_t o = 0; o < out[d]; ++o)
       windows[d].push_back(adaptive ? adaptive_window(*this, d, o) : sliding_window(*this, d, o));
+  }
 }
 
 }  // namespace tenon::cpu

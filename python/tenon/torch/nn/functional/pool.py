@@ -10,11 +10,13 @@ from .conv import _each
 
 
 def _batched(name, x, rank_):
-    single = check(x).ndim == rank_ + 1
-    if not single and x.ndim != rank_ + 2:
-        raise InvalidArgumentError(f'[{name}] input has rank {x.ndim}, must be {rank_ + 1} or {rank_ + 2}')
-    if 0 in x.shape[-rank_ - single:]:
-        raise InvalidArgumentError(f'[{name}] only the batch may be empty: {x.shape}')
+    ndim = check(x).ndim
+    single = ndim == rank_ + 1
+    if not single and ndim != rank_ + 2:
+        raise InvalidArgumentError(f'[{name}] input has rank {ndim}, must be {rank_ + 1} or {rank_ + 2}')
+    shape = x.shape
+    if 0 in shape and 0 in shape[-rank_ - single:]:
+        raise InvalidArgumentError(f'[{name}] only the batch may be empty: {shape}')
     return single, ops['unsqueeze'](x, 0) if single else x
 
 
