@@ -3,6 +3,7 @@
 #include <hwy/contrib/math/math-inl.h>
 
 #include "lanes-inl.hpp"
+#include "simd/math-inl.hpp"
 
 #if defined(TENON_CPU_EXP_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_EXP_INL
@@ -65,6 +66,16 @@ HWY_INLINE Compute<T> exp_sum(const T* x, T* y, size_t n, Compute<T> max) {
     b = hn::Add(b, hn::IfThenElseZero(first, e));
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
+}
+
+// The logarithms of n such sums, in their place: a vector at a time, where one by one they cost as much as a short row's terms.
+template <class C>
+HWY_INLINE void log_sums(C* sums, size_t n) {
+  const LaneTag<C> d;
+  map_row(sums, sums, n, [d](auto sum) HWY_ATTR {
+    if constexpr (std::is_same_v<C, float>) return log_f32(d, sum);
+    return hn::IfThenElse(hn::IsNaN(sum), sum, hn::Log(d, sum));
+  });
 }
 
 // The greatest element. NaN needs no care here: it makes the sum NaN, and with it the whole row.

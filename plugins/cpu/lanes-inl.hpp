@@ -67,6 +67,9 @@ HWY_INLINE hn::Vec<D> load_first(D d, const T* p, size_t n, hn::TFromD<D> fill) 
   if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
     const auto first = hn::FirstN(d, n);
     return hn::IfThenElse(first, hn::MaskedLoad(first, d, p), hn::Set(d, fill));
+  } else if constexpr (!is_half_v<T>) {
+    const hn::Rebind<T, D> narrow;
+    return hn::PromoteTo(d, load_first(narrow, p, n, static_cast<T>(fill)));
   }
 #endif
   HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];

@@ -66,17 +66,27 @@ struct LogSumExp {
 };
 
 template <class Out, class T>
-void put(const LogSumExp<T>&, char* out, int64_t at, const typename LogSumExp<T>::State& state,
-         int64_t) {
-  const double value = std::isfinite(state.max) ? state.max + std::log(state.sum) : state.max;
-  reinterpret_cast<Out*>(out)[at] = static_cast<T>(value);
+void put(const LogSumExp<T>&, char* out, int64_t at, int64_t step,
+         const typename LogSumExp<T>::State* states, int64_t n, int64_t) {
+  constexpr int64_t kTogether = 32;
+  double logs[kTogether];
+  Out* const to = reinterpret_cast<Out*>(out) + at;
+  for (int64_t begin = 0; begin < n; begin += kTogether) {
+    const int64_t end = std::min(n, begin + kTogether);
+    for (int64_t i = begin; i < end; ++i) logs[i - begin] = states[i].sum;
+    log_sums(logs, static_cast<size_t>(end - begin));
+    for (int64_t i = begin; i < end; ++i) {
+      const T max = states[i].max;
+      to[i * step] = std::isfinite(max) ? static_cast<T>(max + logs[i - begin]) : max;
+    }
+  }
 }
 
 void logsumexp(const tn_call& call) {
   visit_dtype<TN_MASK_FLOAT>(input(call, arg::logsumexp::x).dtype, [&]<class T>(Tag<T>) {
     using C = Compute<T>;
     reduce_call(call, LogSumExp<C>(), source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>),
-                put_each<LogSumExp<C>, put<T, C>>);
+                put<T, C>);
   });
 }
 

@@ -21,17 +21,28 @@ namespace {
 
 constexpr size_t kBlock = 4096;
 
+// Rows that are finished together, as long as they lie in the innermost cache.
+constexpr size_t kTogether = 16;
+
+// What rows with these sums subtract, or are multiplied by.
+template <bool Log, class C>
+HWY_INLINE void turn_sums(C* sums, size_t n) {
+  if constexpr (Log)
+    log_sums(sums, n);
+  else
+    for (size_t i = 0; i < n; ++i) sums[i] = 1 / sums[i];
+}
+
 // From the terms, or from x, to the result.
 template <bool Log, bool Keep, class T>
-HWY_INLINE void finish(const T* x, T* y, size_t n, Compute<T> max, double sum) {
+HWY_INLINE void finish(const T* x, T* y, size_t n, Compute<T> max, Compute<T> turned) {
   const LaneTag<T> d;
-  using C = Compute<T>;
   if constexpr (Log) {
-    const auto log_sum = hn::Set(d, static_cast<C>(std::log(sum)));
+    const auto log_sum = hn::Set(d, turned);
     const auto shift = hn::Set(d, max);
     map_row(x, y, n, [=](auto v) HWY_ATTR { return hn::Sub(hn::Sub(v, shift), log_sum); });
   } else {
-    const auto scale = hn::Set(d, static_cast<C>(1 / sum));
+    const auto scale = hn::Set(d, turned);
     if constexpr (Keep) {
       map_row(y, y, n, [=](auto v) HWY_ATTR { return hn::Mul(v, scale); });
     } else {
@@ -42,14 +53,21 @@ HWY_INLINE void finish(const T* x, T* y, size_t n, Compute<T> max, double sum) {
   }
 }
 
+// A step of all rows before the next one: no row waits for what the one before it comes to.
 template <bool Log, class T>
-void row(const T* x, T* y, size_t n) {
+void short_rows(const T* x, T* y, size_t n, size_t rows) {
+  constexpr bool kKeep = !Log && !is_half_v<T>;
+  Compute<T> max[kTogether], sums[kTogether];
+  for (size_t r = 0; r < rows; ++r) max[r] = greatest(x + r * n, n);
+  for (size_t r = 0; r < rows; ++r) sums[r] = exp_sum<kKeep>(x + r * n, y + r * n, n, max[r]);
+  turn_sums<Log>(sums, rows);
+  for (size_t r = 0; r < rows; ++r) finish<Log, kKeep>(x + r * n, y + r * n, n, max[r], sums[r]);
+}
+
+template <bool Log, class T>
+void long_row(const T* x, T* y, size_t n) {
   constexpr bool kKeep = !Log && !is_half_v<T>;
   using C = Compute<T>;
-  if (n <= kBlock) {
-    const C max = greatest(x, n);
-    return finish<Log, kKeep>(x, y, n, max, exp_sum<kKeep>(x, y, n, max));
-  }
   const int64_t blocks = static_cast<int64_t>((n + kBlock - 1) / kBlock);
   std::vector<C> partial(static_cast<size_t>(blocks));
   const auto each = [&](auto&& body) {
@@ -64,7 +82,8 @@ void row(const T* x, T* y, size_t n) {
   each([&](size_t b, size_t at) { partial[b] = exp_sum<kKeep>(x + at, y + at, size(at), max); });
   double sum = 0;
   for (const C part : partial) sum += part;
-  each([&](size_t, size_t at) { finish<Log, kKeep>(x + at, y + at, size(at), max, sum); });
+  const C turned = static_cast<C>(Log ? std::log(sum) : 1 / sum);
+  each([&](size_t, size_t at) { finish<Log, kKeep>(x + at, y + at, size(at), max, turned); });
 }
 
 // softmax: y·(g - Σ g·y); log_softmax: g - exp(y)·Σ g
@@ -144,7 +163,7 @@ void columns(const T* x, T* y, const Columns& of) {
     if constexpr (kKeep) store_some(term, d, y + at, left);
     return term;
   });
-  for (size_t c = 0; c < of.width; ++c) sums[c] = Log ? std::log(sums[c]) : 1 / sums[c];
+  turn_sums<Log>(sums, of.width);
   each_vector<T>(of, 0, of.n, [&](size_t at, size_t c, size_t left) HWY_ATTR {
     const auto sum = load(d, sums + c);
     if constexpr (kKeep) {
@@ -205,18 +224,20 @@ void for_columns(const tn_view& view, int64_t dim, Body&& body) {
   });
 }
 
-// body(offset) for each row.
+// body(offset, rows): `together` rows at a time, or what is left.
 template <class Body>
-void for_rows(const tn_view& view, size_t n, Body&& body) {
+void for_rows(const tn_view& view, size_t n, size_t together, Body&& body) {
   if (n == 0) return;
-  const int64_t rows = numel(view) / static_cast<int64_t>(n);
+  const size_t rows = static_cast<size_t>(numel(view)) / n;
   const int64_t grain = std::max<int64_t>(1, kGrainMath / static_cast<int64_t>(n));
-  if (rows < 2 * max_threads() && n >= 16 * kBlock) {  // the row itself is spread
-    for (int64_t r = 0; r < rows; ++r) body(static_cast<size_t>(r) * n);
+  if (static_cast<int64_t>(rows) < 2 * max_threads() && n >= 16 * kBlock) {  // the row itself is spread
+    for (size_t r = 0; r < rows; ++r) body(r * n, 1);
     return;
   }
-  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) body(static_cast<size_t>(r) * n);
+  parallel_for(static_cast<int64_t>(rows), grain, [&](int64_t begin, int64_t end) {
+    const size_t last = static_cast<size_t>(end);
+    for (size_t r = static_cast<size_t>(begin); r < last; r += together)
+      body(r * n, std::min(together, last - r));
   });
 }
 
@@ -230,7 +251,10 @@ void forward(const tn_call& call) {
   if (dim + 1 < view.ndim)
     return for_columns(view, dim,
                        [=](size_t at, const Columns& of) { columns<Log>(x + at, y + at, of); });
-  for_rows(view, n, [=](size_t at) { row<Log>(x + at, y + at, n); });
+  const size_t together = std::clamp<size_t>(kBlock / std::max<size_t>(n, 1), 1, kTogether);
+  for_rows(view, n, together, [=](size_t at, size_t rows) {
+    n <= kBlock ? short_rows<Log>(x + at, y + at, n, rows) : long_row<Log>(x + at, y + at, n);
+  });
 }
 
 template <bool Log, class T>
@@ -245,7 +269,7 @@ void backward(const tn_call& call) {
     return for_columns(view, dim, [=](size_t at, const Columns& of) {
       backward_columns<Log>(g + at, y + at, out + at, of);
     });
-  for_rows(view, n, [=](size_t at) { backward_row<Log>(g + at, y + at, out + at, n); });
+  for_rows(view, n, 1, [=](size_t at, size_t) { backward_row<Log>(g + at, y + at, out + at, n); });
 }
 
 template <uint32_t dim_arg>
