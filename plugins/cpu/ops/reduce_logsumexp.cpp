@@ -85,8 +85,7 @@ void put(const LogSumExp<T>&, char* out, int64_t at, int64_t step,
 void logsumexp(const tn_call& call) {
   visit_dtype<TN_MASK_FLOAT>(input(call, arg::logsumexp::x).dtype, [&]<class T>(Tag<T>) {
     using C = Compute<T>;
-    reduce_call(call, LogSumExp<C>(), source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>),
-                put<T, C>);
+    reduce_call(call, LogSumExp<C>(), source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>), put<T, C>);
   });
 }
 

@@ -230,7 +230,8 @@ void for_rows(const tn_view& view, size_t n, size_t together, Body&& body) {
   if (n == 0) return;
   const size_t rows = static_cast<size_t>(numel(view)) / n;
   const int64_t grain = std::max<int64_t>(1, kGrainMath / static_cast<int64_t>(n));
-  if (static_cast<int64_t>(rows) < 2 * max_threads() && n >= 16 * kBlock) {  // the row itself is spread
+  if (static_cast<int64_t>(rows) < 2 * max_threads() &&
+      n >= 16 * kBlock) {  // the row itself is spread
     for (size_t r = 0; r < rows; ++r) body(r * n, 1);
     return;
   }
