@@ -570,20 +570,52 @@ TN_OP(bce_loss) = {
     .gives = "Binary cross entropy of probabilities.",
     .example = "tenon.bce_loss(t([0.5]), t([1.]))",
     .autocast = "f32",
-    .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
-    .through = true,
+    .rule = &rule::bce_loss,
+    .gradient = &gradient::bce_loss,
     .decompose = &decomposition::bce_loss,
 };
 
-// −t·ln x − (1−t)·ln(1−x), logarithms clamped to at least −100; where the clamp holds, the gradient is 0
+TN_RULE(
+    bce_loss, bce_loss,
+    {.dtypes = "real and bool; integers and bool give f32",
+     .shapes =
+         "x and target broadcast together. One number, or with reduction \"none\" that shape"}) {
+  Dims terms;
+  for (const uint32_t i : {arg::x, arg::target, arg::weight})
+    if (frame.has(i))
+      terms =
+          broadcast_shapes(frame, Dims(terms),
+                           operand(frame, i, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype").sizes());
+  const std::string_view reduction = frame.str(arg::reduction);
+  require_reduction(frame, reduction);
+  const tn_dtype dtype =
+      fractional(common_dtype(frame, std::array{arg::x, arg::target, arg::weight}));
+  frame.cast_all(dtype);
+  frame.result(0, dtype,
+               reduction == "none" ? std::span<const int64_t>(terms) : std::span<const int64_t>{});
+}
+
+// (x − t)/(x·(1 − x)), with a denominator of at least 1e-12, so that a probability of 0 or 1 that is wrong still has a slope; for the
+// target ln((1 − x)/x), where nothing is clamped
+TN_GRADIENT(bce_loss, {.always = in_(arg::x) | in_(arg::target) | in_(arg::weight)}) {
+  const Tensor x = c.in(arg::x), target = c.in(arg::target), weight = c.in(arg::weight);
+  Tensor g = c.grad();
+  if (c.str(arg::reduction) == "mean") {
+    Dims terms;
+    broadcast(c.shape(arg::x), c.shape(arg::target), terms);
+    if (weight.defined()) broadcast(Dims(terms), c.shape(arg::weight), terms);
+    g = g / static_cast<double>(product(terms));
+  }
+  if (c.needs(arg::weight)) c.set(arg::weight, g * bce_loss(x, target, {}, "none"));
+  if (weight.defined()) g = g * weight;
+  if (c.needs(arg::x)) c.set(arg::x, g * ((x - target) / clamp(x * (1 - x), 1e-12)));
+  if (c.needs(arg::target)) c.set(arg::target, g * (log1p(-x) - log(x)));
+}
+
+// −t·ln x − (1−t)·ln(1−x), logarithms clamped to at least −100
 TN_DECOMPOSE(bce_loss) {
   const Tensor x = in.tensor(arg::x), target = in.tensor(arg::target);
-  const auto bounded_log = [](const Tensor& p) {
-    const Tensor empty = p == 0;
-    return where(empty, -100.0, clamp(log(where(empty, 1, p)), -100.0));
-  };
-  Tensor loss = -(target * bounded_log(x) + (1 - target) * bounded_log(1 - x));
+  Tensor loss = -(target * clamp(log(x), -100.0) + (1 - target) * clamp(log1p(-x), -100.0));
   if (in.has(arg::weight)) loss = loss * in.tensor(arg::weight);
   out[0] = reduced(in, loss, in.str(arg::reduction));
 }

@@ -314,6 +314,9 @@ TEST(Losses, EdgesStayFinite) {
                target = tenon::tensor({0.0, 1.0, 1.0, 0.0});
   EXPECT_EQ(tenon::bce_loss(ends, target, {}, "none").to_vector<double>(),
             (Values{0, 0, 100, 100}));
+  const Tensor leaf = ends.clone().requires_grad_();
+  tenon::bce_loss(leaf, target, {}, "sum").backward();
+  EXPECT_EQ(leaf.grad().to_vector<double>(), (Values{0, 0, -1e12, 1e12}));
   const Tensor far = tenon::tensor({800.0, -800.0, 800.0, -800.0});
   EXPECT_EQ(tenon::bce_with_logits_loss(far, target, {}, {}, "none").to_vector<double>(),
             (Values{800, 800, 0, 0}));

@@ -7,7 +7,7 @@ from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ....nn import functional as _functional
 from ...._core import ops
 from ..._backward_names import named
-from ..._common import Tensor, autocasting, cast, check, differentiated, floating, in_float32, promoted, rank, broken
+from ..._common import Tensor, autocasting, cast, check, floating, in_float32, promoted, rank, broken
 from ...matrix import distance
 
 _where = ops['where']
@@ -106,12 +106,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise UnsupportedDtypeError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
     if broken((input < 0) | (input > 1)):
         raise InvalidArgumentError('[binary_cross_entropy] needs probabilities from 0 to 1')
-    if differentiated(input):  # the slope of the bounded logarithms, which differs from that of clamp
-        found = _functional.binary_cross_entropy(input, target, None, 'none')
-    else:
-        logs = ops['clamp'](ops['log'](input), -100), ops['clamp'](ops['log1p'](-input), -100)
-        found = -(target * logs[0] + (1 - target) * logs[1])
-    found = _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
+    found = ops['bce_loss'](input, target, weight, _reduction(reduction, size_average, reduce))
     return named(found, 'BinaryCrossEntropyBackward0', input, target)
 
 
