@@ -51,6 +51,12 @@ double reduced_count(const CompositeArgs& in, const Tensor& x, uint32_t dims_arg
   return n;
 }
 
+// By what the gradient of a variance divides.
+template <class arg>
+double freedom(const GradCall& c) {
+  return std::max(static_cast<double>(reduced_count(c, arg::dims)) - c.real(arg::correction), 0.0);
+}
+
 // The product of all elements before each one, along the last dimension.
 Tensor products_before(const Tensor& x) {
   Sizes shape(x.shape());
@@ -242,9 +248,7 @@ TN_RULE(var, var, {.dtypes = "real and bool; integers and bool give f32", .shape
 // d(Σ(x−x̄)²/(n−correction)) = 2(x−x̄)/(n−correction)·dx
 TN_GRADIENT(var, {.always = in_(arg::x)}) {
   const Tensor x = c.in(arg::x), g = keep_dims<arg>(c, c.grad());
-  const double free =
-      std::max(static_cast<double>(reduced_count(c, arg::dims)) - c.real(arg::correction), 0.0);
-  c.set(arg::x, (x - mean(x, optional_ints(c, arg::dims), true)) * (g * (2 / free)));
+  c.set(arg::x, (x - mean(x, optional_ints(c, arg::dims), true)) * (g * (2 / freedom<arg>(c))));
 }
 
 // Σ(x−x̄)²/(n−correction)
@@ -260,18 +264,26 @@ TN_OP(std) = {
     .schema = "(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor",
     .gives = "The standard deviation over dims; correction 1 divides by n - 1.",
     .example = "tenon.op('std')(t([1., 2., 3.]))",
-    .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "as `sum`",
-    .through = true,
+    .rule = &rule::std,
+    .gradient = &gradient::std,
     .decompose = &decomposition::std,
 };
 
-// √var; its gradient at 0 is 0
+TN_RULE(std, std, {.dtypes = "real and bool; integers and bool give f32", .shapes = "as `sum`"}) {
+  reduce_dims<arg>(frame, fractional(float_operand(frame, arg::x).dtype()));
+}
+
+// (x−x̄)/((n−correction)·y)·dx, and 0 where y is 0
+TN_GRADIENT(std, {.always = in_(arg::x) | out_(0)}) {
+  const Tensor x = c.in(arg::x), y = keep_dims<arg>(c, c.out()), flat = y == 0;
+  const Tensor slope =
+      where(flat, 0, keep_dims<arg>(c, c.grad()) / (where(flat, 1, y) * freedom<arg>(c)));
+  c.set(arg::x, (x - mean(x, optional_ints(c, arg::dims), true)) * slope);
+}
+
 TN_DECOMPOSE(std) {
-  const Tensor v = var(in.tensor(arg::x), in.ints_or_none(arg::dims), in.real(arg::correction),
-                       in.flag(arg::keepdim));
-  const Tensor flat = v == 0;
-  out[0] = where(flat, 0, sqrt(where(flat, 1, v)));
+  out[0] = sqrt(var(in.tensor(arg::x), in.ints_or_none(arg::dims), in.real(arg::correction),
+                    in.flag(arg::keepdim)));
 }
 
 TN_OP(logsumexp) = {

@@ -34,6 +34,21 @@ struct MomentsOf {
   static Moments centred(double n, double shift, double s1, double s2) {
     return {n, shift + s1 / n, std::max(s2 - s1 * s1 / n, 0.0)};
   }
+  // Whether a sum of squares has left the range of T, or holds what is not a number.
+  static bool overflowed(double s2) { return sizeof(T) == 4 && !(s2 < 1e38); }
+  // Slowly, in f64, whose range the squares of f32 do not leave.
+  template <class T2>
+  HWY_NOINLINE static Moments wide(const T2* x, int64_t step, int64_t n) {
+    double sum = 0, s1 = 0, s2 = 0;
+    for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(static_cast<T>(x[i * step]));
+    const double shift = sum / static_cast<double>(n);
+    for (int64_t i = 0; i < n; ++i) {
+      const double u = static_cast<double>(static_cast<T>(x[i * step])) - shift;
+      s1 += u;
+      s2 += u * u;
+    }
+    return centred(static_cast<double>(n), shift, s1, s2);
+  }
   // Any T2 that loads into T.
   template <class T2>
   HWY_INLINE Moments of(const T2* x, int64_t count) const {
@@ -60,6 +75,8 @@ struct MomentsOf {
     a2 = hn::Add(hn::Add(a2, b2), hn::Add(c2, e2));
     const double s1 = hn::GetLane(hn::SumOfLanes(d, a1));
     const double s2 = hn::GetLane(hn::SumOfLanes(d, a2));
+    if (overflowed(s2)) [[unlikely]]
+      return wide(x, 1, count);
     return centred(static_cast<double>(n), shift, s1, s2);
   }
   Moments run(const T* x, int64_t n, int64_t) const { return of(x, n); }
@@ -87,7 +104,9 @@ struct MomentsOf {
       hn::Store(a1, d, s1);
       hn::Store(a2, d, s2);
       for (int64_t i = 0; i < n; ++i)
-        merge(s[c + i], centred(static_cast<double>(rows), shift[i], s1[i], s2[i]));
+        merge(s[c + i], overflowed(s2[i])
+                            ? wide(x + c + i, step, rows)
+                            : centred(static_cast<double>(rows), shift[i], s1[i], s2[i]));
     }
   }
 };

@@ -29,11 +29,11 @@ reshape permute transpose expand squeeze unsqueeze flatten slice select flip dia
 # What is recorded as the ops that it consists of.
 THROUGH = """
 mish selu sigmoid_gate log_sigmoid gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward leaky_relu_backward
-hardswish_backward clamp_backward masked_fill dropout prod_backward nansum std cumprod_backward softmax_backward
-log_softmax_backward linear_backward_weight einsum conv_transpose grid_sample_backward take embedding_bag stack repeat tile
-attention_backward attention_packed_backward lstm_backward layer_norm_backward add_layer_norm_backward rms_norm_backward
-group_norm_backward batch_norm_backward softmax_cross_entropy_backward cross_entropy l1_loss huber_loss_backward
-bce_with_logits_loss kl_div_loss ctc_loss_backward dequantize_int4 linear_int4 dequantize_int8 linear_int8
+hardswish_backward clamp_backward masked_fill dropout prod_backward nansum cumprod_backward softmax_backward log_softmax_backward
+linear_backward_weight einsum conv_transpose grid_sample_backward take embedding_bag stack repeat tile attention_backward
+attention_packed_backward lstm_backward layer_norm_backward add_layer_norm_backward rms_norm_backward group_norm_backward
+batch_norm_backward softmax_cross_entropy_backward cross_entropy l1_loss huber_loss_backward bce_with_logits_loss kl_div_loss
+ctc_loss_backward dequantize_int4 linear_int4 dequantize_int8 linear_int8
 """.split()
 
 # The arguments that an op is linear in: together, or in each between commas.

@@ -84,6 +84,13 @@ void sigmoid_gate(Emitter& out, const RecordedCall& call) {
   t.give(out.node("Mul", {t.operand("x"), gate}), {"x", "gate"});
 }
 
+void give_loss(Emitter& out, const RecordedCall& call, const std::string& loss) {
+  const std::string reduction = call.text("reduction");
+  if (reduction == "none") return out.give(call, loss);
+  out.give(call, out.node(reduction == "sum" ? "ReduceSum" : "ReduceMean", {loss},
+                          {{"keepdims", int64_t{0}}}));
+}
+
 // Losses of the difference of two operands. `bend`: where two of them change from curved to straight.
 void pair_loss(Emitter& out, const RecordedCall& call) {
   const Terms t{out, call};
@@ -98,10 +105,21 @@ void pair_loss(Emitter& out, const RecordedCall& call) {
         out.node("Mul", {out.node("Sub", {size, t.number(0.5 * bend)}), t.number(slope)});
     loss = out.node("Where", {out.node("Less", {size, t.number(bend)}), small, large});
   }
-  const std::string reduction = call.text("reduction");
-  if (reduction == "none") return out.give(call, loss);
-  out.give(call, out.node(reduction == "sum" ? "ReduceSum" : "ReduceMean", {loss},
-                          {{"keepdims", int64_t{0}}}));
+  give_loss(out, call, loss);
+}
+
+// Logarithms are clamped to at least -100.
+void bce_loss(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  const std::string x = t.operand("x"), target = t.operand("target");
+  const auto term = [&](const std::string& share, const std::string& p) {
+    return out.node("Mul", {share, out.node("Max", {out.node("Log", {p}), t.number(-100)})});
+  };
+  const auto rest = [&](const std::string& p) { return out.node("Sub", {t.number(1), p}); };
+  const std::string agreement = out.node("Add", {term(target, x), term(rest(target), rest(x))});
+  std::string loss = out.node("Neg", {agreement});
+  if (call.has("weight")) loss = out.node("Mul", {loss, t.operand("weight")});
+  give_loss(out, call, loss);
 }
 
 }  // namespace
@@ -115,6 +133,7 @@ void add_formulas(std::map<std::string, Emit>& table) {
   table["frac"] = frac;
   table["sigmoid_gate"] = sigmoid_gate;
   table["nan_to_num"] = nan_to_num;
+  table["bce_loss"] = bce_loss;
   table["mse_loss"] = table["l1_loss"] = table["smooth_l1_loss"] = table["huber_loss"] = pair_loss;
 }
 

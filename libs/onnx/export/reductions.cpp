@@ -80,7 +80,7 @@ void variance(Emitter& out, const RecordedCall& call) {
   const std::string centred = out.node("Sub", {x, reduced(out, "ReduceMean", x, call, true)});
   std::string y = reduced(out, "ReduceSumSquare", centred, call, call.flag("keepdim"));
   y = out.node("Mul", {y, out.number(1 / (n - call.number("correction")), view.dtype)});
-  out.give(call, y);
+  out.give(call, call.op == "std" ? out.node("Sqrt", {y}) : y);
 }
 
 void position(Emitter& out, const RecordedCall& call) {
@@ -132,7 +132,7 @@ void add_reductions(std::map<std::string, Emit>& table) {
   table["count_nonzero"] = count_nonzero;
   table["nansum"] = nansum;
   table["norm"] = norm;
-  table["var"] = variance;
+  table["var"] = table["std"] = variance;
   table["argmax"] = table["argmin"] = position;
   table["cumsum"] = running;
   table["softmax"] = table["log_softmax"] = softmax;

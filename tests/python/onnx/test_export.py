@@ -84,6 +84,8 @@ CASES = {
     'clamp': (lambda a: tenon.clamp(a, -1, 1) + tenon.clamp(a, min=0), (x(),)), 'cast': (lambda a: (a.to(tenon.float16), a.to(tenon.int64)), (x(),)),
     'reductions': (lambda a: (a.sum(1), a.mean((0, 2), keepdim=True), a.prod(0), a.max(1), tenon.max(a, 1), a.min(), tenon.logsumexp(a, 2), a.var(1), tenon.norm(a, 2.0, 1), tenon.norm(a, 1.0), tenon.norm(a, 3.0, 0)), (x(),)),
     'std': (lambda a: tenon.std(a, 1), (x(),)),
+    'bce': (lambda a, b: (tenon.bce_loss(a, b), tenon.bce_loss(a.round(), b, b, 'none'), tenon.bce_loss(a, b, b, 'sum')),
+            (x(low=0.1, high=0.9), x(low=0, high=1))),
     'gaps': (lambda a: (tenon.nansum(tenon.where(a > 1, float('nan'), a), 1), tenon.frac(a), tenon.sigmoid_gate(a, a * 2),
                         tenon.l1_loss(a, a * 2), tenon.l1_loss(a, a * a, 'none')), (x(),)),
     'truth': (lambda a: (tenon.any(a > 1, 1), tenon.all(a > -1, 1), tenon.count_nonzero(a > 0, 0)), (x(),)),
