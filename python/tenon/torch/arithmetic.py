@@ -1,4 +1,5 @@
 """Elementwise functions of two or more operands, with PyTorch's promotion of dtypes."""
+import builtins
 import math
 
 from .. import _core
@@ -202,8 +203,14 @@ def logaddexp2(input, other, *, out=None):
 
 
 def ldexp(input, other, *, out=None):
-    """input · 2^other."""
-    return into(out, mul(check(input), pow(2.0, check(other))))
+    """input · 2^other; by integers it rounds once, and no power that is used for it overflows."""
+    if rank(check(input).dtype) != 2 or rank(check(other).dtype) >= 2:
+        return named(into(out, mul(input, pow(2.0, other))), 'LdexpBackward0', input, other)
+    if other.dtype is _core.bool:
+        raise UnsupportedDtypeError('[ldexp] the exponent must not be bool')
+    half = ops['floor_divide'](cast(other, _core.float64), 2)
+    found = cast(input, _core.float64) * ops['pow'](2.0, half) * ops['pow'](2.0, other - half)
+    return named(into(out, cast(found, input.dtype)), 'LdexpBackward0', input)
 
 
 def xlogy(input, other, *, out=None):
@@ -262,11 +269,16 @@ def lcm(input, other, *, out=None):
 
 
 def lerp(input, end, weight, *, out=None):
-    """input + weight · (end - input)."""
-    if isinstance(end, Tensor) and end.dtype is not check(input).dtype:
-        raise InvalidArgumentError(f'[lerp] dtypes {input.dtype} and {end.dtype} differ')
-    if isinstance(weight, Tensor) and weight.dtype is not input.dtype:
-        raise InvalidArgumentError(f'[lerp] dtypes {input.dtype} and {weight.dtype} differ')
+    """input + weight · (end - input); a weight of rank 0 may have another dtype."""
+    if rank(check(input).dtype) < 2:
+        raise UnsupportedDtypeError(f'[lerp] needs floating numbers, not {input.dtype}')
+    if isinstance(weight, builtins.complex) and rank(input.dtype) == 2:
+        raise InvalidArgumentError('[lerp] weight of a real input must be real')
+    if isinstance(weight, Tensor) and not weight.ndim and rank(weight.dtype) <= rank(input.dtype):
+        weight = cast(weight, input.dtype)
+    for name, part in ('end', end), ('weight', weight):
+        if isinstance(part, Tensor) and part.dtype is not input.dtype and (part.ndim or part is end):
+            raise InvalidArgumentError(f'[lerp] {name} has dtype {part.dtype}, input {input.dtype}')
     return into(out, ops['lerp'](input, end, weight))
 
 

@@ -8,7 +8,7 @@ from .._errors import InvalidArgumentError, UnsupportedDtypeError
 from ._backward_names import named
 from ._common import Tensor, arange, autocasting, cast, check, differentiated, dims_of, into, promoted, rank
 from ._shortcuts import short
-from .arithmetic import add
+from .arithmetic import add, mul
 
 _matmul, _reshape, _unsqueeze, _addcmul = ops['matmul'], ops['reshape'], ops['unsqueeze'], ops['addcmul']
 
@@ -71,7 +71,7 @@ def vdot(input, other, *, out=None):
 def inner(input, other, *, out=None):
     """Products summed over the last dimensions; for rank 0 the plain product."""
     if not check(input).ndim or not check(other).ndim:
-        return into(out, input * other)
+        return mul(input, other, out=out)
     if input.shape[-1] != other.shape[-1]:
         raise InvalidArgumentError(f'[inner] last dimensions of {input.shape} and {other.shape} differ')
     return tensordot(input, other, ([-1], [-1]), out=out)
@@ -210,8 +210,9 @@ def trace(input):
 
 
 def kron(input, other, *, out=None):
-    """The Kronecker product."""
-    input, other = promoted(check(input), check(other))
+    """The Kronecker product, in the common dtype also where one operand has rank 0."""
+    dtype = _core.promote_types(check(input).dtype, check(other).dtype)
+    input, other = cast(input, dtype), cast(other, dtype)
     n = max(input.ndim, other.ndim)
     a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
     input, other = ops['contiguous'](input), ops['contiguous'](other)  # in the order in which the result is written
