@@ -205,12 +205,27 @@ def fill_(self, value):
         if value.ndim:
             raise _core_error(f'[fill_] value has rank {value.ndim}, must be a number or of rank 0')
         return copy_(self, value)
-    return _full_into(self, value, self.dtype, out=self)
+    return _filled(self, value)
 
 
 def zero_(self):
     """Sets every element to 0."""
-    return _full_into(self, 0, self.dtype, out=self)
+    return _filled(self, 0)
+
+
+def _filled(x, value):
+    """x with every element set; those that expand() repeats are written once."""
+    try:
+        return _full_into(x, value, x.dtype, out=x)
+    except InvalidArgumentError:
+        repeated = [d for d, (size, step) in enumerate(zip(x.shape, x.strides)) if size > 1 and step == 0]
+        if not repeated:
+            raise
+        once = x
+        for d in repeated:
+            once = ops['slice'](once, d, 0, 1)
+        _filled(once, value)
+        return x
 
 
 def uniform_(self, low=0.0, high=1.0, generator=None):

@@ -22,10 +22,14 @@ _INTS = _core.int64, _core.int32
 
 
 def _along(name, x, dim, index, src=None) -> Any:
-    """Operands of gather and scatter, rank 0 as vectors; index may have fewer entries than x in the other dimensions."""
+    """Operands of gather and scatter, rank 0 as vectors; index may have fewer entries than x in the other dimensions.
+
+    An index without elements may have any dtype and shape."""
     dim = dim_of(dim, check(x).ndim)
+    if not check(index).size:
+        return x, dim, index, src
     x1, index1 = at_least_1d(x), at_least_1d(_index(name, index, _INTS))
-    if x1.ndim != index1.ndim and index.size:
+    if x1.ndim != index1.ndim:
         raise InvalidArgumentError(f'[{name}] index has rank {index.ndim}, the tensor {x.ndim}')
     if isinstance(src, Tensor):
         src = at_least_1d(src)
