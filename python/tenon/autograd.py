@@ -9,6 +9,7 @@ import threading
 
 from . import _core
 from ._core import Tensor, ops
+from ._errors import InvalidArgumentError
 from ._retained import retain_anew
 
 TYPE_CHECKING = False  # so that `import tenon` stays light
@@ -164,10 +165,17 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def _accumulate(outputs, inputs, grads, retain, create_graph):
-    """Adds the gradients of the outputs to x.grad of the inputs alone, then runs what waits for them."""
+    """Adds the gradients of the outputs to x.grad of the inputs alone, then runs what waits for them. Results of ops among the inputs
+    keep their gradients from then on, as by retain_grad()."""
+    if not inputs:
+        raise InvalidArgumentError('[backward] inputs must not be empty')
+    for x in inputs:
+        if not x.is_leaf:
+            x.retain_grad()
+
     def add():
         for x, found in zip(inputs, _gradient(outputs, inputs, grads, retain, create_graph, True)):
-            if found is not None:
+            if found is not None and x.is_leaf:
                 found = found if create_graph else found.detach()
                 x.grad = ops['clone'](found) if x.grad is None else x.grad + found  # other inputs may get the same tensor
     _core._accumulate(add)

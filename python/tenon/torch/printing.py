@@ -165,11 +165,16 @@ def _told(x):
 
 
 def history(x):
-    """grad_fn=… for the result of an op, requires_grad=True for a leaf."""
+    """grad_fn=… for the result of an op, requires_grad=True for a leaf; tangent=… in forward mode."""
     if x.grad_fn is not None:
         yield f'grad_fn=<{x.grad_fn.name()}>'
     elif x.requires_grad:
         yield 'requires_grad=True'
+    if _core._has_tangents():
+        from .autograd.forward_ad import unpack_dual
+        tangent = unpack_dual(x).tangent
+        if tangent is not None:
+            yield f'tangent={tensor_text(tangent)}'
 
 
 def joined(text, told, indent, apart=False):
