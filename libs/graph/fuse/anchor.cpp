@@ -14,15 +14,44 @@ namespace {
 using Chain =
     std::vector<uint32_t>;  // an anchor followed by nodes that each process the result before
 
+// A kernel that computes the same chain at other sizes while its constants are those that it was packed with.
+class Like {
+ public:
+  Like(const std::weak_ptr<const Fused>& known, const tn_graph& backend,
+       const std::vector<Fused::Packed>& constants)
+      : known_(known.lock()) {
+    if (known_ == nullptr || known_->epoch != backend.epoch(backend.self)) return;
+    turn_ = std::unique_lock(known_->turn);
+    if (known_->packed == constants) kernel_ = &known_->kernel;
+  }
+  const tn_kernel* kernel() const { return kernel_; }
+
+ private:
+  std::shared_ptr<const Fused> known_;
+  std::unique_lock<std::mutex> turn_;
+  const tn_kernel* kernel_ = nullptr;
+};
+
 class Anchors {
  public:
-  Anchors(Graph& graph, const tn_graph& backend, const Device& device, bool sized,
+  Anchors(Graph& graph, const tn_graph& backend, const Device& device, bool sized, Anchoring& known,
           std::vector<std::string>& refused)
-      : graph_(graph), backend_(backend), device_(device), sized_(sized), refused_(refused) {}
+      : graph_(graph),
+        backend_(backend),
+        device_(device),
+        sized_(sized),
+        known_(known),
+        chains_(known.chains),
+        refused_(refused) {}
 
   bool run() {
     const ValueMap values(graph_);
-    find(values);
+    find_readers();
+    if (Structure now = structure_of(graph_); now != known_.before || !still_hold(values)) {
+      known_ = {std::move(now), {}, {}};
+      find(values);
+      known_.kernels.resize(chains_.size());
+    }
     if (chains_.empty()) return false;
     tn_graph_limits limits{};
     limits.struct_size = sizeof limits;
@@ -59,7 +88,7 @@ class Anchors {
     return status == nullptr;
   }
 
-  void find(const ValueMap& values) {
+  void find_readers() {
     readers_.resize(graph_.buffers.size());
     std::vector<uint32_t> touched;
     for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
@@ -67,6 +96,21 @@ class Anchors {
       reads(graph_.nodes[at], touched);
       for (const uint32_t b : touched) readers_[b].push_back(at);
     }
+  }
+
+  // Whether the chains that were found at other sizes are some at these.
+  bool still_hold(const ValueMap& values) const {
+    return std::ranges::all_of(chains_, [&](const Chain& chain) {
+      size_t at = 0;
+      if (chain.size() > 1 && copy_before(chain[1], values) == chain[0]) at = 1;
+      if (!may_begin(chain[at], values)) return false;
+      for (; at + 1 < chain.size(); ++at)
+        if (behind(chain[at], values) != chain[at + 1]) return false;
+      return true;
+    });
+  }
+
+  void find(const ValueMap& values) {
     std::vector<bool> taken(graph_.nodes.size());
     for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
       if (taken[at] || !may_begin(at, values)) continue;
@@ -145,10 +189,13 @@ class Anchors {
   }
 
   // The kernel of a chain; if the plugin fails to make one, none, and the reason is kept.
-  std::optional<Node> made(const Chain& chain) {
+  std::optional<Node> made(const Chain& chain, std::weak_ptr<const Fused>& last) {
     auto fused = std::make_shared<Fused>();
     fused->nodes = nodes_of(chain);
-    const AnchoredExpression expression(graph_, fused->nodes);
+    AnchoredExpression expression(graph_, fused->nodes);
+    Node node = expression.node();
+    const Like like(last, backend_, constants_of(graph_, node, expression.constants()));
+    expression.set_like(like.kernel());
     tn_status* status = backend_.compile(backend_.self, 0, &expression.get(), &fused->kernel);
     if (status != nullptr) {
       refused_.push_back(fmt::format("%{} {}: {}", fused->nodes[0].results[0].buffer,
@@ -158,10 +205,12 @@ class Anchors {
       return std::nullopt;
     }
     fused->backend = &backend_;
+    fused->epoch = backend_.epoch(backend_.self);
     fused->constants = expression.constants();
-    Node node = expression.node();
     node.kernel = &fused->kernel;
-    node.fused = std::move(fused);
+    node.fused = fused;
+    if (fused->constants != 0) pack_constants(graph_, node);
+    last = fused;
     return node;
   }
 
@@ -169,8 +218,9 @@ class Anchors {
   void replace() {
     std::vector<std::optional<Node>> kernels(graph_.nodes.size());
     std::vector<bool> gone(graph_.nodes.size());
-    for (const Chain& chain : chains_) {
-      kernels[chain.back()] = made(chain);
+    for (size_t c = 0; c < chains_.size(); ++c) {
+      const Chain& chain = chains_[c];
+      kernels[chain.back()] = made(chain, known_.kernels[c]);
       if (!kernels[chain.back()]) continue;
       for (const uint32_t at : chain) gone[at] = true;
     }
@@ -188,18 +238,20 @@ class Anchors {
   const tn_graph& backend_;
   const Device& device_;
   const bool sized_;
+  Anchoring& known_;
+  std::vector<Chain>& chains_;  // of known_
   std::vector<std::string>& refused_;
   std::vector<std::vector<uint32_t>> readers_;  // by buffer
-  std::vector<Chain> chains_;
 };
 
 }  // namespace
 
-bool anchor(Graph& graph, const Device& device, bool sized, std::vector<std::string>& refused) {
+bool anchor(Graph& graph, const Device& device, bool sized, Anchoring& known,
+            std::vector<std::string>& refused) {
   const tn_graph* backend = backend_of(device);
   if (backend == nullptr) return false;
   const bool restored = restore_ops(graph, device);
-  return Anchors(graph, *backend, device, sized, refused).run() || restored;
+  return Anchors(graph, *backend, device, sized, known, refused).run() || restored;
 }
 
 }  // namespace tenon::graph

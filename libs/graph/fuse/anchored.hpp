@@ -2,13 +2,15 @@
 #pragma once
 
 #include "fuse/fused.hpp"
+#include "pass/decisions.hpp"
 
 namespace tenon::graph {
 
 // Lays out constant weights when the program is made, and keeps images between anchors channels-last where the plugin prefers that. Results
 // may differ from the nodes' by rounding. Changes a graph that was lowered to the device, and adds to `refused` why nodes stay single.
-// Returns false if nothing changed. `sized`: see pass/pass.hpp.
-bool anchor(Graph& graph, const Device& device, bool sized, std::vector<std::string>& refused);
+// Returns false if nothing changed. `sized`: see pass/pass.hpp. `known`: empty, or what was done at other sizes; what is done now.
+bool anchor(Graph& graph, const Device& device, bool sized, Anchoring& known,
+            std::vector<std::string>& refused);
 
 // Before anchors are looked for: puts silu and group_norm in the place of the nodes that files spell them by, such as x·sigmoid(x). Results
 // may differ by rounding. Returns false if there were none.
@@ -21,6 +23,7 @@ class AnchoredExpression {
   AnchoredExpression(const AnchoredExpression&) = delete;
 
   const tn_graph_expression& get() const { return expression_; }
+  void set_like(const tn_kernel* kernel) { expression_.like = kernel; }
   // The node that replaces them, still without a kernel.
   Node node() const;
   uint64_t constants() const { return expression_.constants; }

@@ -1,6 +1,8 @@
 // Kernels for groups of nodes, from the device's plugin.
 #pragma once
 
+#include <mutex>
+
 #include "fuse/group.hpp"
 #include "tenon/ext/draft/graph.h"
 
@@ -14,9 +16,19 @@ struct Fused {
   std::vector<Node> nodes;
   tn_kernel kernel{};
   const tn_graph* backend = nullptr;
+  uint64_t epoch = 0;      // of the backend
   uint64_t constants = 0;  // of an anchored kernel: a bit for each operand that it keeps a copy of
+  // A constant, and its version when it was packed.
+  using Packed = std::pair<const tn_tensor*, uint32_t>;
+  mutable std::mutex turn;  // held while constants are packed, or shared with another kernel
+  mutable std::vector<Packed> packed;  // empty before
   ~Fused();
 };
+
+// Of an anchored node, as they are now.
+std::vector<Fused::Packed> constants_of(const Graph& graph, const Node& node, uint64_t constants);
+// Has an anchored node's kernel copy its constants, unless it did so since they were written to. Not while the kernel runs. Throws Error.
+void pack_constants(const Graph& graph, const Node& node);
 
 // A group in the form that the plugin reads. `stored`: by buffer, whether a later node reads it.
 class Expression {

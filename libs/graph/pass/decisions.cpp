@@ -47,10 +47,16 @@ bool serves(const Decisions& one, const Structure& structure, int64_t elements) 
 
 }  // namespace
 
-const Decisions* Decided::find(const Structure& structure, int64_t elements) const {
+Decisions* Decided::find(const Structure& structure, int64_t elements) {
   const auto found = std::ranges::find_if(
       all_, [&](const Decisions& one) { return serves(one, structure, elements); });
   return found == all_.end() ? nullptr : &*found;
+}
+
+Anchoring Decided::anchoring(const Structure& structure) const {
+  for (size_t i = all_.size(); i-- > 0;)
+    if (all_[i].before == structure) return all_[i].anchoring;
+  return {};
 }
 
 void Decided::keep(Decisions made) {

@@ -11,10 +11,23 @@ namespace tenon::graph {
 using Structure = std::vector<uint64_t>;
 Structure structure_of(const Graph& graph);
 
+// Which nodes run as anchored kernels, in a graph whose ops were restored (fuse/anchored.hpp).
+struct Anchoring {
+  Structure before;
+  std::vector<std::vector<uint32_t>>
+      chains;  // an anchor, and nodes that each go over the result before
+  // By chain: the last kernel that was made. Later ones share its copies of weights.
+  std::vector<std::weak_ptr<const Fused>> kernels;
+};
+
 struct Decisions {
-  Structure before;  // of the lowered graph
-  Structure tidied;  // without nodes that repeat others or change nothing; empty if there are none
-  Structure behind;  // of the fused graph after results took over operands' memory
+  Structure before;     // of the lowered graph
+  bool tidies = false;  // some nodes repeat others or change nothing
+  Structure tidied;     // without those
+  bool anchors = false;
+  Anchoring anchoring;
+  Structure anchored;  // with their kernels
+  Structure behind;    // of the fused graph after results took over operands' memory
   std::vector<std::vector<uint32_t>> steps;  // nodes that run as one kernel or alone, in order
   std::vector<uint32_t> order;               // in which the steps run
   std::vector<std::string> refused;
@@ -25,7 +38,9 @@ struct Decisions {
 class Decided {
  public:
   // For a lowered graph. NULL if nothing was decided yet.
-  const Decisions* find(const Structure& structure, int64_t elements) const;
+  Decisions* find(const Structure& structure, int64_t elements);
+  // The latest of such a graph, of any size; empty if there is none.
+  Anchoring anchoring(const Structure& structure) const;
   // Replaces the decisions that were found.
   void keep(Decisions made);
 

@@ -26,50 +26,86 @@ bool tidy(Graph& graph) {
   return graph.nodes.size() != count;
 }
 
-// Reuses what was decided at other sizes, if it holds at these.
-bool take_over(Graph& graph, const Device& device, const Decisions& known) {
-  if (!fuse_again(graph, device, known.steps)) return false;
-  reuse_operands(graph);
-  if (structure_of(graph) == known.behind)
-    put_in_order(graph.nodes, known.order);
-  else
-    put_in_order(graph.nodes, best_order(graph));
-  return true;
-}
+class Optimiser {
+ public:
+  Optimiser(Graph& graph, const Device& device, Rules rules, Decided* decided)
+      : graph_(graph), device_(device), rules_(rules), decided_(decided) {}
+
+  std::vector<std::string> run() {
+    if (decided_ != nullptr) {
+      made_.before = structure_of(graph_);
+      made_.elements = elements_of(graph_);
+      known_ = decided_->find(made_.before, made_.elements);
+    }
+    remove_nodes();
+    if (!rules_.exact) make_anchors();
+    if (known_ != nullptr && !fuse_again(graph_, device_, known_->steps)) known_ = nullptr;
+    if (known_ == nullptr) fuse(graph_, device_, made_);
+    reuse_operands(graph_);
+    return known_ != nullptr ? follow() : decide();
+  }
+
+ private:
+  // What was known holds on if the graph is as it was then.
+  void compare(Structure Decisions::*at) {
+    if (decided_ == nullptr) return;
+    made_.*at = structure_of(graph_);
+    if (known_ != nullptr && known_->*at != made_.*at) known_ = nullptr;
+  }
+
+  // What could be removed at these sizes alone may stay.
+  void remove_nodes() {
+    if (known_ != nullptr && !known_->tidies) {
+      made_.tidied = made_.before;
+      return;
+    }
+    made_.tidies = tidy(graph_);
+    compare(&Decisions::tidied);
+  }
+
+  void make_anchors() {
+    if (known_ != nullptr && !known_->anchors) return;
+    if (decided_ != nullptr) made_.anchoring = decided_->anchoring(made_.before);
+    made_.anchors = anchor(graph_, device_, rules_.sized, made_.anchoring, made_.refused);
+    if (made_.anchors) compare(&Decisions::anchored);
+  }
+
+  std::vector<std::string> follow() {
+    known_->anchoring = std::move(made_.anchoring);
+    const bool same = structure_of(graph_) == known_->behind;
+    put_in_order(graph_.nodes, same ? known_->order : best_order(graph_));
+    return known_->refused;
+  }
+
+  std::vector<std::string> decide() {
+    made_.order = best_order(graph_);
+    if (decided_ == nullptr) {
+      put_in_order(graph_.nodes, made_.order);
+      return std::move(made_.refused);
+    }
+    made_.behind = structure_of(graph_);
+    put_in_order(graph_.nodes, made_.order);
+    std::vector<std::string> refused = made_.refused;
+    decided_->keep(std::move(made_));
+    return refused;
+  }
+
+  Graph& graph_;
+  const Device& device_;
+  const Rules rules_;
+  Decided* decided_;
+  Decisions made_;
+  Decisions* known_ = nullptr;  // as far as it holds
+};
 
 }  // namespace
 
 std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, Rules rules,
                                   Decided* decided) {
-  if (!bound) {
-    tidy(graph);
-    put_in_order(graph.nodes, best_order(graph));
-    return {};
-  }
-  Decisions made;
-  const Decisions* known = nullptr;
-  if (decided != nullptr) {
-    made.before = structure_of(graph);
-    made.elements = elements_of(graph);
-    known = decided->find(made.before, made.elements);
-    // What could be removed at these sizes alone may stay.
-    if (known != nullptr && known->tidied.empty() && take_over(graph, device, *known))
-      return known->refused;
-  }
-  if (tidy(graph) && decided != nullptr) made.tidied = structure_of(graph);
-  if (known != nullptr && !made.tidied.empty() && made.tidied == known->tidied &&
-      take_over(graph, device, *known))
-    return known->refused;
-  const bool anchored = !rules.exact && anchor(graph, device, rules.sized, made.refused);
-  fuse(graph, device, made);
-  reuse_operands(graph);
-  made.behind = structure_of(graph);
-  made.order = best_order(graph);
-  put_in_order(graph.nodes, made.order);
-  if (decided == nullptr || anchored) return made.refused;
-  std::vector<std::string> refused = made.refused;
-  decided->keep(std::move(made));
-  return refused;
+  if (bound) return Optimiser(graph, device, rules, decided).run();
+  tidy(graph);
+  put_in_order(graph.nodes, best_order(graph));
+  return {};
 }
 
 }  // namespace tenon::graph

@@ -58,13 +58,15 @@ bool Anchored::Piece::like(const Piece& other) const {
          filters == other.filters;
 }
 
-Anchored::Anchored(const tn_graph_expression& expression, const KnownKernels& kernels)
+Anchored::Anchored(const tn_graph_expression& expression, const KnownKernels& kernels,
+                   const Anchored* like)
     : recipe_(read_anchored(expression, kernels)),
       x_(recipe_.integers ? dense_image(recipe_.window.channels, recipe_.window.in,
                                         expression.views[recipe_.x]->dtype)
                           : image_of(*expression.views[recipe_.x])),
       y_(recipe_.integers ? dense_image(recipe_.window.filters, recipe_.window.out, TN_DTYPE_I32)
                           : image_of(*expression.views[0])) {
+  if (like != nullptr && has_constants_of(like->recipe_)) share_constants(*like);
   const OneThread one;
   for (const Epilogue& epilogue : recipe_.epilogues)
     if (epilogue.operand != 0) others_.push_back(image_of(*expression.views[epilogue.operand]));
@@ -188,7 +190,7 @@ void Anchored::execute(const Piece& piece, const tn_call& call) const {
   args[DNNL_ARG_SRC] = x;
   memory inner = in_place ? y : take(made.y);
   args[DNNL_ARG_DST] = inner;
-  if (!weights_.empty()) args[DNNL_ARG_WEIGHTS] = weights_[made.weights].memory;
+  if (!weights_.empty()) args[DNNL_ARG_WEIGHTS] = *weights_[made.weights].memory;
   if (bias_)
     args[DNNL_ARG_BIAS] =
         memory({{piece.filters}, memory::data_type::f32, memory::format_tag::x}, dnnl_engine(),

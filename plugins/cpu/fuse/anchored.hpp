@@ -53,7 +53,9 @@ AnchoredRecipe read_anchored(const tn_graph_expression& expression, const KnownK
 
 class Anchored : public AnchoredKernel {
  public:
-  Anchored(const tn_graph_expression& expression, const KnownKernels& kernels);
+  // `like`: NULL, or this anchor at other sizes, whose constants are shared.
+  Anchored(const tn_graph_expression& expression, const KnownKernels& kernels,
+           const Anchored* like);
   void pack(const tn_view* const* views) override;
   void run(const tn_call& call) const override;
 
@@ -99,6 +101,8 @@ class Anchored : public AnchoredKernel {
   void make_pooling(Primitive& made, const Piece& piece, const dnnl::primitive_attr& attributes);
   void execute(const Piece& piece, const tn_call& call) const;
   void lay_out(dnnl::memory::data_type type, dnnl::memory::format_tag tag, const void* weight);
+  bool has_constants_of(const AnchoredRecipe& other) const;
+  void share_constants(const Anchored& other);
 
   AnchoredRecipe recipe_;
   Image x_, y_;
@@ -107,11 +111,15 @@ class Anchored : public AnchoredKernel {
   std::vector<Primitive> primitives_;
   // In a layout that a primitive reads.
   struct Weights {
-    dnnl::memory memory;
+    std::shared_ptr<dnnl::memory> memory;
     int64_t filter, filters;
+    bool fresh = true;  // without elements, or with those of before
+    bool read = true;   // by a primitive of this kernel, not just by some for other sizes
+    bool wanted() const { return fresh && read; }
   };
   std::vector<Weights> weights_;
   dnnl::memory bias_;
+  bool shares_ = false;  // their elements, until the first pack()
 };
 
 }  // namespace tenon::cpu

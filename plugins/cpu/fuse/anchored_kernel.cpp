@@ -55,7 +55,8 @@ double cost_of_anchored(const tn_graph_expression& expression, const KnownKernel
 }
 
 std::unique_ptr<AnchoredKernel> compile_anchored(const tn_graph_expression& expression,
-                                                 const KnownKernels& kernels) {
+                                                 const KnownKernels& kernels,
+                                                 const AnchoredKernel* like) {
   check_form(expression);
   if (auto rows = read_image_rows(expression, kernels))
     return std::make_unique<ImageRows>(expression, std::move(*rows));
@@ -63,7 +64,7 @@ std::unique_ptr<AnchoredKernel> compile_anchored(const tn_graph_expression& expr
     return make_packed_linear(std::move(*linear));
   if (auto product = read_packed_product(expression, kernels))
     return make_packed_product(std::move(*product));
-  return std::make_unique<Anchored>(expression, kernels);
+  return std::make_unique<Anchored>(expression, kernels, dynamic_cast<const Anchored*>(like));
 }
 
 }  // namespace tenon::cpu

@@ -23,7 +23,9 @@ bool has_anchor(const tn_graph_expression& expression);
 bool knows_anchor(const tn_graph_expression& expression, const KnownKernels& kernels);
 // Both throw sdk::Error: TN_UNIMPLEMENTED for what there is no kernel for. Nanoseconds, about.
 double cost_of_anchored(const tn_graph_expression& expression, const KnownKernels& kernels);
+// `like`: NULL, or the kernel that expression.like is.
 std::unique_ptr<AnchoredKernel> compile_anchored(const tn_graph_expression& expression,
-                                                 const KnownKernels& kernels);
+                                                 const KnownKernels& kernels,
+                                                 const AnchoredKernel* like);
 
 }  // namespace tenon::cpu

@@ -91,17 +91,19 @@ void Anchored::make_convolution(Primitive& made, const Piece& piece,
     made.scratch = found.scratchpad_desc();
     made.primitive = dnnl::convolution_forward(found);
     made.weights = weights;
+    weights_[weights].read = true;
   };
   // Pieces share weights. Where some are much smaller than others, their kernels may want another layout.
   for (size_t i = 0; i < weights_.size(); ++i)
     if (weights_[i].filter == piece.filter && weights_[i].filters == piece.filters)
-      if (const auto found = with(weights_[i].memory.get_desc()); is_quick(found.impl_info_str()))
+      if (const auto found = with(weights_[i].memory->get_desc()); is_quick(found.impl_info_str()))
         return take(found, i);
   const auto type = recipe_.integers ? memory::data_type::s8 : kF32;
   const auto found =
       with(memory::desc(w.weight_sizes(piece.filters), type, memory::format_tag::any));
   refuse_slow(found.impl_info_str());
-  weights_.push_back({memory(found.weights_desc(), dnnl_engine()), piece.filter, piece.filters});
+  weights_.push_back(
+      {std::make_shared<memory>(found.weights_desc(), dnnl_engine()), piece.filter, piece.filters});
   take(found, weights_.size() - 1);
 }
 

@@ -19,6 +19,13 @@ tn_status* run_anchored(void* self, void*, const tn_call* call) {
   return sdk::guard([&] { static_cast<const AnchoredKernel*>(self)->run(*call); });
 }
 
+std::unique_ptr<AnchoredKernel> compile_like(const tn_graph_expression& expression) {
+  const tn_kernel* like = expression.like;
+  const bool known = like != nullptr && like->run == run_anchored;
+  return compile_anchored(expression, *g_kernels,
+                          known ? static_cast<const AnchoredKernel*>(like->self) : nullptr);
+}
+
 tn_status* compile_kernel(void*, uint32_t, const tn_graph_expression* expression, tn_kernel* out) {
   return sdk::guard([&] {
     tn_kernel kernel{};
@@ -26,7 +33,7 @@ tn_status* compile_kernel(void*, uint32_t, const tn_graph_expression* expression
     kernel.flags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS;
     const bool anchored = has_anchor(*expression);
     kernel.run = anchored ? run_anchored : run_fused;
-    kernel.self = anchored ? static_cast<void*>(compile_anchored(*expression, *g_kernels).release())
+    kernel.self = anchored ? static_cast<void*>(compile_like(*expression).release())
                            : compile(*expression, *g_kernels).release();
     *out = kernel;
   });

@@ -42,7 +42,7 @@ struct Example {
   uint32_t stored[1] = {2};
   tn_graph_node nodes[kNodes] = {};
   tn_graph_expression expression{
-      sizeof(tn_graph_expression), 0, &loop, dtypes, 1, kNodes, nodes, nullptr, 0};
+      sizeof(tn_graph_expression), 0, &loop, dtypes, 1, kNodes, nodes, nullptr, 0, nullptr};
 
   explicit Example(const char* name = "add") {
     const tn_op* op = nullptr;

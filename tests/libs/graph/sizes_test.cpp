@@ -127,6 +127,29 @@ TEST(Sizes, CallsAndPlansGiveTheSame) {
   }
 }
 
+// Nodes repeat each other, and copies change nothing, at some sizes alone: whichever are planned first.
+TEST(Sizes, NodesThatAreEqualAtOneSizeAreNotAtOthers) {
+  const auto fn = [](In in) {
+    const int64_t rows = in[0].shape(0);
+    const Tensor half = in[0].narrow(0, 0, rows / 2), three = in[0].narrow(0, 0, 3);
+    const Tensor part = in[0].narrow(0, 0, (rows + 6) / 2).contiguous();
+    return std::vector{half.exp().sum({0}) + three.exp().sum({0}), part * 2 + 1};
+  };
+  const NoGrad no_grad;
+  for (const std::vector<int64_t>& order : {std::vector<int64_t>{6, 8, 7, 6}, {12, 6, 7, 12}}) {
+    const graph::Program program = graph::trace({randn({9, 4})}, {{{0, {"rows", 6, 50}}}}, fn);
+    for (const int64_t rows : order) {
+      const Tensor x = randn({rows, 4});
+      const std::vector<Tensor> wanted = fn(In(&x, 1));
+      for (int turn = 0; turn < 3; ++turn) {
+        const std::vector<Tensor> found = program({x});
+        for (size_t k = 0; k < wanted.size(); ++k)
+          EXPECT_EQ(bytes_of(found[k]), bytes_of(wanted[k])) << k << " at " << rows;
+      }
+    }
+  }
+}
+
 TEST(Sizes, RunsByCallsKeepNothing) {
   const Widened widened;
   const graph::Program program = graph::trace({randn({2, 8})}, {{{0, {"rows"}}}}, widened);

@@ -7,7 +7,7 @@
 #include "tenon/plugin.h"
 
 #define TN_GRAPH_NAME "tn.graph"
-#define TN_GRAPH_REVISION 2u
+#define TN_GRAPH_REVISION 3u
 
 /* tn_graph_node.kind */
 #define TN_GRAPH_LOAD 0u   /* the elements of operand `operand`, an input */
@@ -53,6 +53,9 @@ typedef struct tn_graph_expression {
       views; /* with an ANCHOR: shape and strides of each operand, outputs first; else NULL */
   uint64_t
       constants; /* with an ANCHOR: a bit for each operand whose elements change only before `pack` */
+  /* With an ANCHOR: NULL, or a kernel of the same nodes at other sizes whose constants are as they were at its last `pack`. What that one
+     keeps of them may be shared: `pack` follows with the same elements. Until then it is neither packed nor released. */
+  const tn_kernel* like;
 } tn_graph_expression;
 
 /* What an expression may hold at most. */
