@@ -52,7 +52,7 @@ struct ReadMoment final : optim::StepVisitor {
   }
 };
 struct WriteMoment final : optim::StepVisitor {
-  explicit WriteMoment(const Moment& from) : from(from) {}
+  explicit WriteMoment(const Moment& moment) : from(moment) {}
   const Moment& from;
   size_t numbers = 0, params = 0;
   void number(const std::string&, double& value) override { value = from.numbers[numbers++]; }
