@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Hosts that bring libraries of their own: another OpenMP runtime, and symbols of the same names as ours.
+"""Hosts in C: one that runs saved graphs, and those that bring libraries of their own, another OpenMP runtime and symbols of the same names
+as ours.
 
 usage: embed_test.py BUILD_FOLDER [unittest arguments]
 """
@@ -44,10 +45,9 @@ class Embedding(unittest.TestCase):
         cls.scratch = pathlib.Path(scratch.name)
         cls.env = cls.prefix.environment(HOME=str(cls.scratch))
 
-    def build(self, compiler, name, *sources):
+    def build(self, compiler, name, *sources, libraries=("-ltenon", "-lm")):
         out = self.scratch / name
-        flags = ["-std=c11", "-O2", f"-I{self.prefix.include}", f"-L{self.prefix.lib}", "-ltenon", "-lm",
-                 f"-Wl,-rpath,{self.prefix.lib}"]
+        flags = ["-std=c11", "-O2", f"-I{self.prefix.include}", f"-L{self.prefix.lib}", *libraries, f"-Wl,-rpath,{self.prefix.lib}"]
         done = subprocess.run([*compiler, "-o", out, *sources, *flags], env=self.env, text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -74,6 +74,27 @@ class Embedding(unittest.TestCase):
         text = (HERE / "openmp_host.c").read_text()
         source.write_text(re.sub(r"static int is_loaded\(.*?\n}\n", "", text, flags=re.S))
         return source
+
+    def test_saved_graphs(self):
+        libraries = ["-ltenon_graph", "-ltenon", "-pthread"]
+        for compiler in ("gcc", "clang"):
+            warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+            host = self.build([compiler, *warnings], f"graph_host_{compiler}", HERE / "graph_host.c", libraries=libraries)
+            saved, damaged = self.scratch / "saved.safetensors", self.scratch / "damaged.safetensors"
+            self.assertEqual(re.sub(r"byte .*", "byte ...", self.run_host(host, saved, damaged)).splitlines(), [
+                "threads: 0 wrong",
+                "dtype: 1 [graph] input 0 (x) is f32[1], not f64[2]",
+                "rank 0: 1 [graph] input 0 (x) is f32[1], not f32[]",
+                "rank 3: 1 [graph] input 0 (x) is f32[1], not f32[2, 1, 1]",
+                "NULL: 1 [graph] an input is NULL",
+                "two inputs: 1 [graph] 2 inputs were given, the graph has 1",
+                "no result: 1 [graph] 0 results asked for, the graph has 1",
+                "cut anywhere: refused",
+                f"cut: 10 [graph.load] {damaged}: byte ...",
+                f"version: 10 [graph.load] {damaged}: it is of version 9; this library reads versions up to 2",
+                "gone: 3 [graph.load] nowhere: cannot be opened: No such file or directory"])
+            example = self.build([compiler, *warnings], f"run_graph_{compiler}", ROOT / "examples/embed_c/graph.c", libraries=libraries)
+            self.assertEqual(self.run_host(example, saved), "[3.]\n")
 
     def test_symbols_of_the_same_names(self):
         """fmt is in libtenon, as a library of its own version in many a host."""
