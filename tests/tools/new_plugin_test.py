@@ -17,6 +17,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sdk"))
 import prefix
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 
 
@@ -112,6 +113,62 @@ class Projects(Base):
             self.skipTest("no rustc that works: apt-get install rustc")
         self.environment = {**self.environment, "RUSTC": rustc}
         self.try_out("rust", "rusty", "src/lib.rs", "org.acme.rusty")
+
+
+class Builds(Base):
+    """The projects by each compiler, with CMake and with the guide's file for Meson."""
+
+    COMPILERS = {"gcc": "g++", "clang": "clang++"}
+    MESON = re.search(r"^```meson\n(.*?)^```$", (ROOT / "docs/sdk/install.md").read_text(), re.M | re.S)[1]
+
+    def setUp(self):
+        for program in ("meson", *self.COMPILERS):
+            if shutil.which(program) is None:
+                self.skipTest(f"{program} is not installed")
+
+    def works(self, name, folder):
+        rows = json.loads(self.ok(self.tenon("devices", "--json", TENON_PLUGIN_PATH=str(folder))))
+        self.assertEqual([r["status"] for r in rows if r["device"] == f"{name}:0"], ["ok"], folder)
+        self.assertIn("0 failed", self.ok(self.tenon("check", folder / f"tenon_{name}.so", "--only", "relu")))
+
+    def build_all(self, language, name):
+        self.ok(self.tenon("new-plugin", name, "--language", language))
+        project = self.folder / name
+        listing = self.MESON.replace("tenon_template.c'", f"tenon_template.{language}'").replace("tenon_template", f"tenon_{name}")
+        if language == "cpp":
+            listing = listing.replace("'c', version", "'cpp', version").replace("c_std=c11", "cpp_std=c++20")
+        (project / "meson.build").write_text(listing)
+        for c, cxx in self.COMPILERS.items():
+            environment = {**self.environment, "CC": c, "CXX": cxx}
+            for builder, words in (("cmake", ("-S", project, "-B")), ("meson", ("setup", "--werror", "-Dwarning_level=2"))):
+                folder = self.folder / f"{name}-{builder}-{c}"
+                source = () if builder == "cmake" else (project,)
+                self.ok(run(builder, *words, folder, *source, env=environment))
+                build = ("cmake", "--build", folder) if builder == "cmake" else ("meson", "compile", "-C", folder)
+                self.assertNotIn("warning:", self.ok(run(*build, env=environment)))
+                self.works(name, folder)
+        return project
+
+    def test_c(self):
+        project = self.build_all("c", "many")
+        bare = self.folder / "bare"
+        bare.mkdir()
+        library = bare / "tenon_many.so"
+        for compiler in self.COMPILERS.values():  # the C headers ask for no exceptions and no type information
+            self.ok(run(compiler, "-x", "c++", "-std=c++20", "-fno-exceptions", "-fno-rtti", "-fPIC", "-shared", "-fvisibility=hidden",
+                        f"-I{self.prefix.include}", "-o", library, project / "tenon_many.c", env=self.environment))
+            self.ok(run(self.prefix.root / "share/tenon/identity_card.py", library, "--out", bare / "tenon_many.tenon.json",
+                        env=self.environment))
+            self.works("many", bare)
+
+    def test_cpp(self):
+        source = self.build_all("cpp", "plenty") / "tenon_plenty.cpp"
+        for compiler in self.COMPILERS.values():
+            flags = ("-std=c++20", f"-I{self.prefix.include}", "-fsyntax-only")
+            self.ok(run(compiler, *flags, "-fno-rtti", source, env=self.environment))
+            code, said = run(compiler, *flags, "-fno-exceptions", source, env=self.environment)
+            self.assertNotEqual(code, 0)
+            self.assertIn("tenon/plugin.hpp needs exceptions", said)
 
 
 class Refusals(Base):

@@ -12,6 +12,10 @@
 
 #include "tenon/plugin.h"
 
+#ifndef __cpp_exceptions
+#error "tenon/plugin.hpp needs exceptions; with -fno-exceptions include tenon/kernel.h"
+#endif
+
 namespace tenon {
 namespace sdk __attribute__((visibility("hidden"))) {
 
