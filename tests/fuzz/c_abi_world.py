@@ -11,8 +11,10 @@ from dataclasses import dataclass
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'sdk/abi'))
 import lock  # noqa: E402
+import model as headers  # noqa: E402, F401  for c_abi_graphs
 
 F32, VALUE_TENSOR = 11, 7
+COUNTED = ('args', 'dims', 'inputs', 'outputs', 'outs', 'results', 'samples')
 
 
 @dataclass
@@ -68,7 +70,7 @@ def is_pointer(kind):
 
 def is_count(name):
     """Of entries in memory that the caller names: more of them than there are is nobody's to notice."""
-    return name in ('bytes', 'capacity', 'count') or name == 'ndim' or (name.startswith('n') and name[1:] in ('args', 'outs', 'inputs', 'outputs'))
+    return name in ('bytes', 'capacity', 'count', 'ndim', 'room') or (name.startswith('n') and name[1:] in COUNTED)
 
 
 class Text(ctypes.Structure):
@@ -79,7 +81,8 @@ class Value(ctypes.Structure):
     _fields_ = [('tag', ctypes.c_uint32), ('count', ctypes.c_uint32), ('pointer', ctypes.c_void_p)]
 
 
-NUMBERS = {'uint32_t': ctypes.c_uint32, 'tn_dtype': ctypes.c_uint32, 'uint64_t': ctypes.c_uint64, 'int64_t': ctypes.c_int64}
+NUMBERS = {'uint32_t': ctypes.c_uint32, 'tn_dtype': ctypes.c_uint32, 'uint64_t': ctypes.c_uint64, 'int64_t': ctypes.c_int64,
+           'double': ctypes.c_double}
 
 
 def ctype_of(kind):

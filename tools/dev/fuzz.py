@@ -58,8 +58,14 @@ class Ops(Target):
 class CAbi(Ops):
     """A script over the library that `program` names."""
 
+    graphs: tuple = ()  # the libraries of graphs and of ONNX models, to call these instead
+
     def command(self, options, seed, seconds):
-        return [sys.executable, ROOT / "tests/fuzz/c_abi.py", *super().command(options, seed, seconds), "--rounds", 200]
+        graphs = ["--graphs", *(options.build / each for each in self.graphs)] if self.graphs else []
+        return [sys.executable, ROOT / "tests/fuzz/c_abi.py", *super().command(options, seed, seconds), "--rounds", 200, *graphs]
+
+    def programs(self):
+        return [*super().programs(), *self.graphs]
 
 
 @dataclass
@@ -101,6 +107,8 @@ TARGETS = {
     for target in (
         Ops("ops", "every op with hostile operands behind guard pages, plain and recording", "tests/fuzz/fuzz_ops"),
         CAbi("c_abi", "every function of the C ABI with NULL, garbage and short structs", "core/libtenon.so.1.0.0"),
+        CAbi("c_abi_graphs", "every function of tenon/graph.h and tenon/onnx.h likewise", "core/libtenon.so.1.0.0",
+             graphs=("libs/graph/libtenon_graph.so.1.0.0", "libs/onnx/libtenon_onnx.so.1.0.0")),
         of_package("python", "every public name of the Python package with hostile arguments", "python_calls.py"),
         of_package("python_files", "every reader of the Python package with changed files", "python_files.py"),
         from_outside("safetensors", "files of weights, by libFuzzer, as all below"),
