@@ -115,6 +115,9 @@ void Expression::add_stores(const std::vector<bool>& stored) {
 
 void Expression::add_loop() {
   std::vector<Access*> accesses;
+  accesses.reserve(outputs_.size() + inputs_.size());
+  dtypes_.reserve(accesses.capacity());
+  strides_.reserve(accesses.capacity());
   for (auto* operands : {&outputs_, &inputs_})
     for (Operand& operand : *operands) {
       accesses.push_back(&operand.access);
@@ -141,6 +144,9 @@ Node Expression::node() const {
   Loop& loop = node.loop.emplace();
   loop.shape = shape_;
   loop.reduced = loop_.reduced;
+  loop.strides.reserve(strides_.size());
+  node.results.reserve(outputs_.size());
+  node.args.reserve(inputs_.size());
   for (const Operand& output : outputs_) {
     node.results.push_back(view_of(output));
     loop.strides.push_back(output.access.strides);

@@ -13,8 +13,8 @@ struct Operand {
   const Dims* strides;
 };
 
-std::vector<Operand> operands_of(Node& node) {
-  std::vector<Operand> found;
+void operands_of(Node& node, std::vector<Operand>& found) {
+  found.clear();
   size_t k = 0;
   for (View& view : node.results) found.push_back({&view, &node.loop->strides[k++]});
   for (Argument& argument : node.args) {
@@ -24,7 +24,6 @@ std::vector<Operand> operands_of(Node& node) {
     if (view != nullptr) found.push_back({view, &node.loop->strides[k]});
     ++k;
   }
-  return found;
 }
 
 // Elementwise kernels read each element before they write it. So do fused kernels, whatever they reduce.
@@ -49,11 +48,13 @@ void reuse_operands(Graph& graph) {
   std::vector<uint32_t> place(graph.buffers.size());
   for (uint32_t b = 0; b < place.size(); ++b) place[b] = b;
   const auto inside = [&](uint32_t b) { return values.replaceable(b); };
+  std::vector<Operand> operands;
+  std::vector<uint32_t> taken;
   for (uint32_t at = 0; at < graph.nodes.size(); ++at) {
     Node& node = graph.nodes[at];
-    std::vector<uint32_t> taken;
+    taken.clear();
     if (goes_in_place(node)) {
-      const std::vector<Operand> operands = operands_of(node);
+      operands_of(node, operands);
       for (size_t k = 0; k < node.results.size(); ++k) {
         const Operand& out = operands[k];
         const Buffer& buffer = graph.buffers[out.view->buffer];

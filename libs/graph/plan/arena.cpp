@@ -41,16 +41,35 @@ struct Placed {
   Life life;
 };
 
-// The lowest position for `size` elements among buffers that live at the same time.
-int64_t lowest(const std::vector<Placed>& placed, const Life& life, int64_t size) {
-  int64_t at = 0;
-  for (const Placed& other : placed) {  // sorted by offset
-    if (!other.life.meets(life)) continue;
-    if (at + size <= other.begin) break;
-    at = std::max(at, other.end);
+// Buffers of one dtype that have a place. Most live for a few nodes, so they are listed by spans of nodes.
+class Places {
+ public:
+  explicit Places(size_t nodes) : spans_(nodes / kSpan + 1) {}
+
+  // The lowest position for `size` elements among buffers that live at the same time.
+  int64_t lowest(const Life& life, int64_t size) {
+    beside_.clear();
+    for (uint32_t s = life.first / kSpan; s <= life.last / kSpan; ++s)
+      for (const Placed& other : spans_[s])
+        if (other.life.meets(life)) beside_.push_back(other);
+    std::ranges::sort(beside_, {}, &Placed::begin);
+    int64_t at = 0;
+    for (const Placed& other : beside_) {
+      if (at + size <= other.begin) break;
+      at = std::max(at, other.end);
+    }
+    return at;
   }
-  return at;
-}
+  void add(const Placed& placed) {
+    for (uint32_t s = placed.life.first / kSpan; s <= placed.life.last / kSpan; ++s)
+      spans_[s].push_back(placed);
+  }
+
+ private:
+  static constexpr uint32_t kSpan = 16;
+  std::vector<std::vector<Placed>> spans_;
+  std::vector<Placed> beside_;
+};
 
 }  // namespace
 
@@ -74,14 +93,13 @@ Arena plan_arena(const Graph& graph, std::span<const uint32_t> nodes) {
 
   Arena arena;
   arena.offsets.assign(graph.buffers.size(), -1);
-  std::map<DType, std::vector<Placed>> placed;
+  std::map<DType, Places> placed;
   for (const uint32_t b : order) {
     const Buffer& buffer = graph.buffers[b];
     const int64_t size = rounded(buffer);
-    auto& beside = placed[buffer.dtype];
-    const int64_t at = lowest(beside, lives[b], size);
-    const auto next = std::ranges::upper_bound(beside, at, {}, &Placed::begin);
-    beside.insert(next, {at, at + size, lives[b]});
+    Places& beside = placed.try_emplace(buffer.dtype, nodes.size()).first->second;
+    const int64_t at = beside.lowest(lives[b], size);
+    beside.add({at, at + size, lives[b]});
     arena.offsets[b] = at;
     arena.sizes[buffer.dtype] = std::max(arena.sizes[buffer.dtype], at + size);
     arena.apart += static_cast<uint64_t>(size) * size_of(buffer.dtype);

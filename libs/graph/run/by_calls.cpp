@@ -43,7 +43,11 @@ void ByCalls::find_lives() {
 }
 
 void ByCalls::set(const Graph& whole, std::span<const int64_t> dims) {
-  make_concrete(graph_, whole.sizes, dims);
+  if (!std::ranges::equal(dims, dims_)) {
+    dims_.clear();  // while the numbers may be mixed
+    make_concrete(graph_, whole.sizes, dims);
+    dims_.assign(dims.begin(), dims.end());
+  }
   graph_.symbols = whole.symbols;
 }
 

@@ -31,6 +31,7 @@ class ByCalls {
   void run_node(size_t at, Replay& replay);
 
   Graph graph_;
+  std::vector<int64_t> dims_;  // whose numbers it has; empty at first
   Device device_;
   std::vector<Life> lives_;    // by node
   std::vector<Tensor> flats_;  // by buffer

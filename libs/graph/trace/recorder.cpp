@@ -180,6 +180,11 @@ uint32_t Recorder::index_of(uint64_t number) const {
 
 View Recorder::use(const tn_view& view) {
   View made;
+  use(view, made);
+  return made;
+}
+
+void Recorder::use(const tn_view& view, View& made) {
   made.buffer = index_of(reinterpret_cast<uintptr_t>(view.buffer));
   made.dtype = static_cast<DType>(view.dtype);
   made.offset = view.offset / static_cast<int64_t>(size_of(made.dtype));
@@ -190,7 +195,6 @@ View Recorder::use(const tn_view& view) {
     throw Error(TN_UNIMPLEMENTED, "[graph] a tensor's memory was read as two dtypes: copy it");
   buffer.dtype = made.dtype;
   buffer.size = std::max(buffer.size, made.end());
-  return made;
 }
 
 Argument Recorder::argument(const tn_value& value, bool generator) {
@@ -241,10 +245,15 @@ void Recorder::called(const tn_op& op, const tn_call& call, const tn_kernel* ker
   node.source = source_;
   const auto& known = parameters(op);
   node.args.reserve(call.nargs);
-  for (uint32_t i = 0; i < call.nargs; ++i)
-    node.args.push_back(argument(call.args[i], known[i].generator));
+  for (uint32_t i = 0; i < call.nargs; ++i) {
+    const tn_value& value = call.args[i];
+    if (value.tag == TN_VALUE_VIEW && (value.as.view->flags & TN_VIEW_SCALAR) == 0)
+      use(*value.as.view, node.args.emplace_back().emplace<View>());  // most are, and stay in place
+    else
+      node.args.push_back(argument(value, known[i].generator));
+  }
   node.results.reserve(call.nouts);
-  for (uint32_t k = 0; k < call.nouts; ++k) node.results.push_back(use(*call.outs[k]));
+  for (uint32_t k = 0; k < call.nouts; ++k) use(*call.outs[k], node.results.emplace_back());
   // Each run must draw anew, which only a call does.
   node.kernel = draws(node) ? nullptr : kernel;
   if (call.loop != nullptr) {

@@ -65,6 +65,7 @@ class Recorder {
   [[noreturn]] void refuse_read(uint64_t number) const;
   uint32_t index_of(uint64_t number) const;
   View use(const tn_view& view);
+  void use(const tn_view& view, View& made);
   Argument argument(const tn_value& value, bool generator);
 
   tn_trace_sink sink_;
