@@ -344,8 +344,12 @@ tn_status* tn_trace_body_refuse(tn_str why) {
 tn_status* tn_trace_control(uint32_t kind, tn_tensor* const* operands, uint32_t count,
                             uint32_t carried, tn_tensor** results, uint32_t nresults) {
   return guarded([&] {
-    if (kind > TN_CONTROL_SCAN || carried > count)
-      throw Error(TN_INVALID_ARGUMENT, "[graph] there is no such control flow");
+    if (kind > TN_CONTROL_SCAN)
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[graph] there is no control flow of kind " + std::to_string(kind));
+    if (carried > count)
+      throw Error(TN_INVALID_ARGUMENT, "[graph] " + std::to_string(carried) + " of " +
+                                           std::to_string(count) + " operands are carried");
     if (nresults != 0) require(results, "results");
     using Kind = graph::Control::Kind;
     const auto of = static_cast<Kind>(kind);

@@ -141,7 +141,7 @@ std::vector<Tensor> Tracer::begin_block(std::span<const Tensor> like) {
 }
 
 void Tracer::end_block(std::span<const Tensor> results) {
-  if (open_.empty()) throw Error(TN_FAILED_PRECONDITION, "[graph] no block is open");
+  if (open_.empty()) throw Error(TN_FAILED_PRECONDITION, "[graph] no body is open");
   const size_t buffers = open_.back().buffers;
   try {
     std::vector<View> views;
@@ -171,7 +171,7 @@ void Tracer::refuse_block(const std::string& why) {
 }
 
 void Tracer::forget_open() {
-  if (open_.empty()) throw Error(TN_FAILED_PRECONDITION, "[graph] no block is open");
+  if (open_.empty()) throw Error(TN_FAILED_PRECONDITION, "[graph] no body is open");
   Open open = std::move(open_.back());
   open_.pop_back();
   host_calls_.back_to(std::move(open.host_calls));

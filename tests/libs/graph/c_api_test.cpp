@@ -100,6 +100,22 @@ TEST(GraphInC, ReadsComeFromTensorsOutside) {
   tn_trace_drop(trace);
 }
 
+TEST(GraphInC, ControlFlowSaysWhatIsWrong) {
+  const Tensor x = ones({2});
+  tn_tensor* operand = x.get();
+  tn_tensor* made = nullptr;
+  EXPECT_EQ(take(tn_trace_control(7, &operand, 1, 0, &made, 1)),
+            "[graph] there is no control flow of kind 7");
+  EXPECT_EQ(take(tn_trace_control(TN_CONTROL_SCAN, &operand, 1, 2, &made, 1)),
+            "[graph] 2 of 1 operands are carried");
+  tn_trace* trace = nullptr;
+  ASSERT_EQ(take(tn_trace_begin(&trace)), "ok");
+  EXPECT_EQ(take(tn_trace_body_end(&operand, 1)), "[graph] no body is open");
+  EXPECT_EQ(take(tn_trace_body_drop()), "[graph] no body is open");
+  EXPECT_EQ(take(tn_trace_body_refuse(detail::to_str("why"))), "[graph] no body is open");
+  tn_trace_drop(trace);
+}
+
 TEST(GraphInC, ReferencesAreCounted) {
   tn_program* program = nullptr;
   {
