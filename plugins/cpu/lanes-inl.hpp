@@ -69,7 +69,8 @@ HWY_INLINE hn::Vec<D> load_first(D d, const T* p, size_t n, hn::TFromD<D> fill) 
     return hn::IfThenElse(first, hn::MaskedLoad(first, d, p), hn::Set(d, fill));
   } else if constexpr (!is_half_v<T>) {
     const hn::Rebind<T, D> narrow;
-    return hn::PromoteTo(d, load_first(narrow, p, n, static_cast<T>(fill)));
+    const auto wide = hn::PromoteTo(d, load_first(narrow, p, n, T(0)));
+    return hn::IfThenElse(hn::FirstN(d, n), wide, hn::Set(d, fill));  // `fill` may be no T
   }
 #endif
   HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];

@@ -14,17 +14,21 @@ tn_status* start(const tn_host* from, void* token, tn_str directory, void** stat
   return sdk::guard(host, [&] {
     backend().start();
     sdk::Registry registry(host, token, sdk::view_of(directory));
-    sdk::register_devices(registry, rt::kName, backend());
+    sdk::register_devices(registry, rt::kName, backend(), sdk::InChild::Fails);
     registry.kernels(rt::kName, all_kernels());
     registry.kernels(rt::kName, vendor_kernels());
   });
 }
 
 tn_status* quiesce(void*) {
-  return sdk::guard([] { backend().quiesce(); });
+  return sdk::guard([] {
+    if (!sdk::lost_by_fork()) backend().quiesce();
+  });
 }
 
-void stop(void*) { backend().stop(); }
+void stop(void*) {
+  if (!sdk::lost_by_fork()) backend().stop();
+}
 
 const void* get_interface(void*, tn_str name, uint32_t revision) {
   const void* const profiler = profiler_interface(name, revision);

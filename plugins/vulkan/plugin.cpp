@@ -13,16 +13,20 @@ tn_status* start(const tn_host* from, void* token, tn_str directory, void** stat
   return sdk::guard(host, [&] {
     backend().start();
     sdk::Registry registry(host, token, sdk::view_of(directory));
-    sdk::register_devices(registry, "vulkan", backend());
+    sdk::register_devices(registry, "vulkan", backend(), sdk::InChild::Fails);
     registry.kernels("vulkan", all_kernels());
   });
 }
 
 tn_status* quiesce(void*) {
-  return sdk::guard([] { backend().synchronize_all(); });
+  return sdk::guard([] {
+    if (!sdk::lost_by_fork()) backend().synchronize_all();
+  });
 }
 
-void stop(void*) { backend().stop(); }
+void stop(void*) {
+  if (!sdk::lost_by_fork()) backend().stop();
+}
 
 const void* get_interface(void*, tn_str name, uint32_t revision) {
   return profiler_interface(name, revision);

@@ -13,11 +13,40 @@
 #ifndef TENON_SDK_DEVICE_TYPE_HPP
 #define TENON_SDK_DEVICE_TYPE_HPP
 
+#include <pthread.h>
+
+#include <atomic>
+#include <string>
+#include <string_view>
+
 #include "tenon/plugin.hpp"
 
 namespace tenon {
 namespace sdk __attribute__((visibility("hidden"))) {
+  // Whether devices that a process opened work in a child that fork() makes. Most drivers' do not: their threads stay with the parent.
+  enum class InChild { Works, Fails };
+
   namespace device_type {
+  inline std::string g_driver;  // of devices that fail in a child
+  inline std::atomic<bool> g_forked{false};
+  }  // namespace device_type
+
+  // Whether this process is such a child, where such devices fail: leave the driver alone.
+  inline bool lost_by_fork() { return device_type::g_forked.load(std::memory_order_relaxed); }
+
+  namespace device_type {
+
+  inline void check_process() {
+    if (lost_by_fork())
+      fail(TN_FAILED_PRECONDITION, "[", g_driver,
+           "] the driver was opened before this process forked, and works in its parent only: "
+           "start processes by 'spawn', or compute on the host here");
+  }
+  inline void fail_in_children(std::string_view driver) {
+    g_driver = driver;
+    [[maybe_unused]] static const int once =
+        pthread_atfork(nullptr, nullptr, [] { g_forked.store(true); });
+  }
 
   // A member function as the C function of a slot, wrapped in the barrier.
   template <class T, auto member, class Pointer = decltype(member)>
@@ -26,12 +55,16 @@ namespace sdk __attribute__((visibility("hidden"))) {
   struct Slot<T, member, void (Owner::*)(Args...)> {
     static void call(Status (*&slot)(void*, Args...)) {
       slot = [](void* self, Args... args) -> Status {
-        return guard([&] { (static_cast<T*>(self)->*member)(args...); });
+        return guard([&] {
+          check_process();
+          (static_cast<T*>(self)->*member)(args...);
+        });
       };
     }
-    // A slot that returns nothing cannot report an error, so it is logged.
+    // A slot that returns nothing cannot report an error, so it is logged. In a child it has nothing to free.
     static void call(void (*&slot)(void*, Args...)) {
       slot = [](void* self, Args... args) {
+        if (lost_by_fork()) return;
         if (Status status = guard([&] { (static_cast<T*>(self)->*member)(args...); })) {
           host()->log(3, host()->status_message(status));
           host()->status_release(status);
@@ -109,7 +142,8 @@ namespace sdk __attribute__((visibility("hidden"))) {
 
   // Registers `self`, which must live as long as the process, as the devices `name`:0, `name`:1, ….
   template <class T>
-  void register_devices(Registry & registry, std::string_view name, T & self) {
+  void register_devices(Registry & registry, std::string_view name, T & self,
+                        InChild in_child = InChild::Works) {
     static_assert(
         requires { &T::info; }, "a device type needs void info(uint32_t, tn_device_info*)");
     static_assert(
@@ -132,6 +166,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
     type.device = &devices;
     type.memory = &memory;
     if constexpr (requires { &T::stream_create; }) type.stream = &streams;
+    if (in_child == InChild::Fails) device_type::fail_in_children(name);
     registry.device_type(type);
   }
 

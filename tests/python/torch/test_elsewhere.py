@@ -2,6 +2,8 @@
 import copy
 import io
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -145,3 +147,32 @@ def test_scripts_run_elsewhere(name, device):
     tolerance = 2e-2 if name == 'mixed_precision' else 1e-4
     for ours, theirs in zip(found, expected):
         torch.testing.assert_close(ours.cpu(), theirs, rtol=tolerance, atol=tolerance)
+
+
+CHILD = '''
+import os, sys
+import tenon.torch as torch
+device = sys.argv[1]
+x = torch.ones(3, device=device)
+for use in (lambda: x.sum().item(), lambda: torch.zeros(2, device=device), lambda: x.cpu(), lambda: torch.ones(2).to(device)):
+    pid = os.fork()
+    if not pid:
+        try:
+            use()
+        except RuntimeError as error:
+            sys.exit(3 if "before this process forked" in str(error) else 4)
+        sys.exit(5)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+try:
+    list(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x), num_workers=1))
+except RuntimeError as error:
+    assert "before this process forked" in str(error), error
+else:
+    raise SystemExit("no error")
+assert x.sum().item() == 3
+'''
+
+
+@pytest.mark.parametrize('device', ELSEWHERE)
+def test_a_child_is_told_that_the_driver_stayed_behind(device):
+    subprocess.run([sys.executable, '-c', CHILD, device], check=True, timeout=300)
