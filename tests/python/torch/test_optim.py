@@ -1,6 +1,7 @@
 """Optimizers and schedules beside PyTorch's, step for step; states that go from one to the other; errors."""
 import collections
 import copy
+import importlib
 import math
 import pathlib
 import sys
@@ -430,6 +431,30 @@ def test_hooks_and_groups():
         handle.remove()
     optimizer.zero_grad(set_to_none=False)
     assert w.grad.tolist() == [0, 0] and called[-1] == 'load' and optimizer.param_groups[0]['param_names'] == ['w']
+
+
+@pytest.mark.parametrize('name', ['SGD', 'LBFGS'])
+def test_hooks_of_every_optimizer(torch, name):
+    def run(t):
+        every, w, called = importlib.import_module(t.__name__ + '.optim.optimizer'), t.nn.Parameter(t.ones(2)), []
+
+        def told(text):
+            return lambda optimizer, args, kwargs: called.append((text, type(optimizer).__name__, len(args), kwargs))
+        optimizer = getattr(t.optim, name)([w], lr=0.1)
+        handles = [optimizer.register_step_post_hook(told('own post')), optimizer.register_step_pre_hook(told('own pre')),
+                   every.register_optimizer_step_post_hook(told('post')), every.register_optimizer_step_pre_hook(told('pre'))]
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (w * w).sum()
+            loss.backward()
+            return loss
+        for _ in range(2):
+            optimizer.step(closure)
+            for handle in handles:
+                handle.remove()
+        return called, w
+    assert len(same(torch, run)[0]) == 4
 
 
 @pytest.mark.parametrize('name, options', [('SGD', {'lr': 0.1, 'weight_decay': 0.1}), ('Adam', {}), ('RMSprop', {}), ('AdamW', {'amsgrad': True})])

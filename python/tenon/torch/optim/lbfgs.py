@@ -47,8 +47,11 @@ class LBFGS(Optimizer):
     def step(self, closure=None):
         if closure is None:
             raise TypeError('[LBFGS] step(closure) needs a function that computes the loss and its gradients, and returns the loss')
+        self._tell('pre', closure)
         with tenon.no_grad():
-            return self._step(closure)
+            loss = self._step(closure)
+        self._tell('post', closure)
+        return loss
 
     def _evaluate(self, closure):
         """(loss, gradient) at the current parameters."""

@@ -24,6 +24,17 @@ class _Required:
 
 
 required = _Required()
+_OF_ALL = {'pre': OrderedDict(), 'post': OrderedDict()}  # hooks of every optimizer's steps
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Calls hook(optimizer, args, kwargs) before each step of every optimizer, ahead of the optimizer's own hooks."""
+    return RemovableHandle(_OF_ALL['pre'], hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """Calls hook(optimizer, args, kwargs) after each step of every optimizer, behind the optimizer's own hooks."""
+    return RemovableHandle(_OF_ALL['post'], hook)
 
 
 def _rounds(params):
@@ -123,11 +134,8 @@ class Optimizer:
 
     def step(self, closure=None):
         """One step with the current gradients. closure, if given, computes the loss and gradients first; its result is returned."""
-        args = (self, closure) if closure else (self,)
-        self._opt_called = True
         self._meet()
-        for hook in list(self._hooks['pre'].values()):
-            hook(self, args, {})
+        self._tell('pre', closure)
         loss = self._loss_of(closure)
         _steps.before(self)
         with tenon.no_grad():
@@ -138,9 +146,16 @@ class Optimizer:
                         update = self._update_sparse
                     update(group, params, grads, states)
         self._meet()
-        for hook in list(self._hooks['post'].values()):
-            hook(self, args, {})
+        self._tell('post', closure)
         return loss
+
+    def _tell(self, when, closure):
+        """Calls the hooks of a step, 'pre' or 'post'."""
+        self._opt_called = True
+        args = (self, closure) if closure else (self,)
+        own, every = self._hooks[when].values(), _OF_ALL[when].values()
+        for hook in (*every, *own) if when == 'pre' else (*own, *every):
+            hook(self, args, {})
 
     @staticmethod
     def _loss_of(closure) -> Any:

@@ -1,4 +1,6 @@
 """Modules with PyTorch's arguments, one file for each family."""
+from importlib import import_module
+
 from . import activation, adaptive, batchnorm, container, conv, distance, dropout, instancenorm, lazy, linear, loss, module, normalization
 from . import padding, pooling, sparse, spatial, utils
 from .activation import (CELU, ELU, GELU, GLU, SELU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid, LogSoftmax, Mish,
@@ -30,3 +32,14 @@ from .spatial import (ChannelShuffle, Flatten, Fold, PixelShuffle, PixelUnshuffl
                       UpsamplingNearest2d)
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, type)]  # pyright: ignore[reportUnsupportedDunderAll]
+
+_BESIDE = 'attention', 'recurrent', 'transformer'  # families whose modules are made of those here
+
+
+def __getattr__(name):
+    for family in _BESIDE:
+        module = import_module(f'..{family}', __name__)
+        if name in module.__all__ and isinstance(getattr(module, name), type):
+            return getattr(module, name)
+    from ..._absent import absent
+    raise absent('nn.modules', name)
