@@ -1,5 +1,6 @@
 """Subclasses of Tensor and __torch_function__ beside PyTorch: types that survive functions, types and modes that take functions over."""
 import copy
+import inspect
 import pathlib
 import pickle
 import sys
@@ -199,3 +200,41 @@ def test_scopes_without_types():
     assert type(x + 1) is Kept
     with pytest.raises(TypeError, match='_make_subclass'):
         ours.Tensor._make_subclass(int, x)
+
+
+def test_each_overridable_function_is_taken_over():
+    class Duck:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, types
+
+    found = ours.overrides.get_overridable_functions()
+    assert ours.add in found[ours] and ours.nn.functional.relu in found[ours.nn.functional] and ours.Tensor.add in found[ours.Tensor]
+    overrides, refused = ours.overrides.get_testing_overrides(), []
+    assert len(overrides) > 400 and set(overrides) == {each for space, all_of in found.items() if space is not ours.Tensor for each in all_of}
+    for function, stand_in in overrides.items():
+        parameters = list(inspect.signature(stand_in).parameters.values())
+        needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        args = [Duck() for p in needed if p.kind is not p.KEYWORD_ONLY]
+        if parameters[0].name in ('tensors', 'xs', 'seq') and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
+            args[0] = [Duck()]
+        named = {p.name: Duck() for p in needed if p.kind is p.KEYWORD_ONLY}
+        assert stand_in(*args, **named) == -1
+        try:
+            if function(*args, **named)[1] != (Duck,):
+                refused.append(function)
+        except (TypeError, RuntimeError, ValueError) as error:
+            refused.append((function, error))
+    assert not refused
+    ignored = ours.overrides.get_ignored_functions()
+    assert ours.is_tensor in ignored and ours.zeros in ignored and not ignored & set(overrides)
+
+
+def test_stand_ins_have_the_arguments_of_pytorchs(torch):
+    theirs, mine = (t.overrides.get_testing_overrides() for t in (torch, ours))
+    for name in ('add', 'sum', 'matmul', 'cat', 'softmax', 'clamp'):
+        assert theirs[getattr(torch, name)](*[0] * 2) == mine[getattr(ours, name)](*[0] * 2) == -1
+    with pytest.raises(TypeError):
+        mine[ours.add]()
+    for t in (torch, ours):
+        assert t.is_tensor in t.overrides.get_ignored_functions() and t.add in t.overrides.get_overridable_functions()[t]
