@@ -38,8 +38,9 @@ _BESIDE = 'attention', 'recurrent', 'transformer'  # families whose modules are 
 
 def __getattr__(name):
     for family in _BESIDE:
-        module = import_module(f'..{family}', __name__)
-        if name in module.__all__ and isinstance(getattr(module, name), type):
-            return getattr(module, name)
+        there = import_module(f'..{family}', __name__)
+        found = getattr(there, name) if name in there.__all__ else None
+        if isinstance(found, type) and issubclass(found, Module):
+            return found
     from ..._absent import absent
     raise absent('nn.modules', name)
