@@ -220,24 +220,32 @@ struct RowsAhead {
 // Rows so short that the steps between them cost more than what is gained by asking `ahead`.
 bool has_short_rows(const Elementwise& self, const Lie& lie, const tn_loop& loop, bool ahead) {
   const int64_t most = ahead ? 128 : 1024;
-  return loop.ndim == 2 && loop.shape[1] > 0 && loop.shape[1] <= most && lie.direct &&
-         lie.ones < std::size(self.rows) && self.rows[lie.ones] != nullptr;
+  return loop.ndim >= 2 && loop_count(loop) > 0 && loop.shape[loop.ndim - 1] <= most &&
+         lie.direct && lie.ones < std::size(self.rows) && self.rows[lie.ones] != nullptr;
 }
-// Each thread's in one call.
+// Those of the innermost two dimensions in one call.
 template <size_t K>
 void run_rows(const Elementwise& self, const void* params, uint32_t ones, const tn_loop& loop,
               const Operands<K>& operands) {
-  const int64_t n = loop.shape[1];
+  const uint32_t last = loop.ndim - 1;
+  const int64_t n = loop.shape[last], together = loop.shape[last - 1];
   std::array<int64_t, K> down;
-  for (size_t k = 0; k < K; ++k) down[k] = loop.strides[k][0] * operands.size[k];
-  parallel_for(loop.shape[0], std::max<int64_t>(1, self.grain / n),
-               [&](int64_t begin, int64_t end) {
-                 const void* in[K - 1];
-                 for (size_t k = 0; k < K - 1; ++k)
-                   in[k] = operands.data[k + 1] + begin * down[k + 1];
-                 self.rows[ones](params, operands.data[0] + begin * down[0], in, n, end - begin,
-                                 down.data());
-               });
+  for (size_t k = 0; k < K; ++k) down[k] = loop.strides[k][last - 1] * operands.size[k];
+  const auto work = [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      std::array<char*, K> data = operands.data;
+      int64_t rest = begin;
+      for (uint32_t d = last; d-- > 0; rest /= loop.shape[d])
+        for (size_t k = 0; k < K; ++k)
+          data[k] += rest % loop.shape[d] * loop.strides[k][d] * operands.size[k];
+      const int64_t rows = std::min(together - begin % together, end - begin);
+      const void* in[K - 1];
+      for (size_t k = 0; k < K - 1; ++k) in[k] = data[k + 1];
+      self.rows[ones](params, data[0], in, n, rows, down.data());
+      begin += rows;
+    }
+  };
+  parallel_for(loop_count(loop) / n, std::max<int64_t>(1, self.grain / n), work);
 }
 
 template <class Path, size_t K>

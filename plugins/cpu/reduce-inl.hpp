@@ -217,6 +217,15 @@ struct Reduction {
         [&](State& into, const State& other) { r.merge(into, other); });
   }
 
+  // The states of n rows that are `step` elements apart, together at most kChunk elements; those without a gap are converted as one.
+  void converted_rows(const char* x, int64_t step, int64_t n, State* states) const {
+    HWY_ALIGN Elem buffer[kChunk];
+    const int64_t pieces = step == plan.count ? 1 : n, size = n / pieces * plan.count;
+    for (int64_t k = 0; k < pieces; ++k)
+      source.load(x + k * step * source.size, 1, size, buffer + k * size);
+    for (int64_t k = 0; k < n; ++k) states[k] = r.run(buffer + k * plan.count, plan.count, 0);
+  }
+
   // Rows [begin, end) of the reduced elements into the states of `cols` columns from x on.
   void add_columns(const char* x, int64_t cols, int64_t begin, int64_t end, State* states) const {
     const int64_t inner = plan.nreduced == 0 ? 1 : plan.shape[plan.nreduced - 1];
@@ -305,8 +314,8 @@ struct Reduction {
       return spread ? parallel_for(tasks, grain, work) : work(0, tasks);
     }
     if (by_blocks()) return blocks();
-    const bool run = source.direct && plan.nreduced == 1 && plan.step[0] == 1 && plan.count > 0 &&
-                     plan.count <= kChunk;
+    const bool row =
+        plan.nreduced == 1 && plan.step[0] == 1 && plan.count > 0 && plan.count <= kChunk;
     constexpr int64_t kTogether = 32;  // results that are written at once
     const auto work = [&](int64_t begin, int64_t end) {
       const int64_t width = plan.nkept == 0 ? 1 : plan.kept_shape[plan.nkept - 1];
@@ -318,13 +327,19 @@ struct Reduction {
         const int64_t line = std::min(end, i + width - i % width);
         while (i < line) {
           State states[kTogether];
-          const int64_t n = std::min(kTogether, line - i);
-          for (int64_t k = 0; k < n; ++k, from += x_step) {
-            const char* const x = plan.x + from * source.size;
-            states[k] = run              ? r.run(reinterpret_cast<const Elem*>(x), plan.count, 0)
-                        : plan.count > 0 ? one(x)
-                                         : r.start();
+          int64_t n = std::min(kTogether, line - i);
+          const char* const x = plan.x + from * source.size;
+          if (row && source.direct) {
+            for (int64_t k = 0; k < n; ++k)
+              states[k] = r.run(reinterpret_cast<const Elem*>(x) + k * x_step, plan.count, 0);
+          } else if (row) {
+            n = std::min(n, kChunk / plan.count);
+            converted_rows(x, x_step, n, states);
+          } else {
+            for (int64_t k = 0; k < n; ++k)
+              states[k] = plan.count > 0 ? one(x + k * x_step * source.size) : r.start();
           }
+          from += n * x_step;
           put(r, plan.out, to, out_step, states, n, plan.count);
           i += n, to += n * out_step;
         }

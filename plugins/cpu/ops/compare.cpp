@@ -47,15 +47,43 @@ TENON_CPU_TEST1(NegativeOp, x < 0)
 TENON_CPU_TEST1(NeverOp, (x != x))
 TENON_CPU_TEST1(AlwaysOp, (x == x))
 
+// Rows of which one input may be a value each: bit k of Ones says that of input k.
+template <class F, int Ones, class T>
+void test_rows(const void*, void* out, const void* const* in, int64_t n, int64_t rows,
+               const int64_t* steps) {
+  const auto row_of = [](const void* first, int64_t at) {
+    return reinterpret_cast<const T*>(static_cast<const char*>(first) + at);
+  };
+  for (int64_t r = 0; r < rows; ++r) {
+    bool* __restrict const to = static_cast<bool*>(out) + r * steps[0];
+    const T* const x = row_of(in[0], r * steps[1]);
+    const T* const y = row_of(in[1], r * steps[2]);
+    const T only = Ones == 1 ? *x : *y;
+    for (int64_t i = 0; i < n; ++i) to[i] = F()(Ones == 1 ? only : x[i], Ones == 2 ? only : y[i]);
+  }
+}
+template <class F, int Ones, class T>
+void test_stretch(const void*, void* out, const void* const* in, int64_t n) {
+  constexpr int64_t kNoSteps[3] = {};
+  test_rows<F, Ones, T>(nullptr, out, in, n, 1, kNoSteps);
+}
+template <class F, class T>
+constexpr Elementwise kTest2 = {
+    {test_stretch<F, 0, T>, test_stretch<F, 1, T>, test_stretch<F, 2, T>, nullptr},
+    2,
+    sizeof(bool),
+    {sizeof(T), sizeof(T)},
+    kGrainMath,
+    nullptr,
+    {test_rows<F, 0, T>, test_rows<F, 1, T>, test_rows<F, 2, T>}};
+
 template <class F, class T>
 void add_test2(KernelList& list, std::string_view schema, uint64_t dtypes) {
   if constexpr (std::is_same_v<T, float>) {
-    add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kLoop<F, kGrainMath, bool, T, T>,
-                    run_elementwise_f16);
-    add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kLoop<F, kGrainMath, bool, T, T>,
-                    run_elementwise_bf16);
+    add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kTest2<F, T>, run_elementwise_f16);
+    add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kTest2<F, T>, run_elementwise_bf16);
   }
-  add_loop<F, bool, T, T>(list, schema, dtypes);
+  add_elementwise(list, schema, dtypes, kTest2<F, T>);
 }
 template <class F, class T>
 void add_test1(KernelList& list, std::string_view schema, uint64_t dtypes) {

@@ -66,6 +66,24 @@ TEST(Layouts, Broadcast) {
               tenon::exp(packed(tenon::expand(row, {70, 130}))));
 }
 
+TEST(Layouts, BroadcastShortRowsOfManyDimensions) {
+  const Tensor x = tenon::tensor(ramp(3 * 5 * 7 * 33), {3, 5, 7, 33});
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{1, 5, 1, 33}, {3, 1, 7, 1}, {1, 5, 1, 1}, {3, 1, 1, 33}}) {
+    int64_t n = 1;
+    for (const int64_t size : shape) n *= size;
+    const Tensor y = tenon::tensor(ramp(n), shape) * 9.0,
+                 whole = packed(tenon::expand(y, x.shape()));
+    for (const Tensor& narrow : {x, tenon::slice(x, 3, 1, 30)}) {
+      const Tensor other = shape[3] == 1 ? y : tenon::slice(y, 3, 0, narrow.shape()[3]);
+      const Tensor same = tenon::slice(whole, 3, 0, narrow.shape()[3]);
+      expect_same(narrow - other, packed(narrow) - packed(same));
+      expect_same(tenon::less(other, narrow).to(tenon::DType::F32),
+                  tenon::less(packed(same), packed(narrow)).to(tenon::DType::F32));
+    }
+  }
+}
+
 TEST(Layouts, ManyDimensions) {
   const Tensor x = tenon::tensor(ramp(2 * 3 * 4 * 5 * 6), {2, 3, 4, 5, 6});
   for (const std::vector<int64_t>& order :
