@@ -206,6 +206,17 @@ inline Tensor rand(IntList shape, const TensorOptions& options, const Generator&
 inline Tensor randn(IntList shape, const TensorOptions& options, const Generator& generator = {}) {
   return randn(shape, options.dtype.value_or(DType::F32), options.device, generator);
 }
+// In x's shape, dtype and device.
+inline Tensor rand_like(const Tensor& x, const Generator& generator = {}) {
+  return rand(x.shape(), x.dtype(), x.device(), generator);
+}
+inline Tensor randn_like(const Tensor& x, const Generator& generator = {}) {
+  return randn(x.shape(), x.dtype(), x.device(), generator);
+}
+inline Tensor randint_like(const Tensor& x, int64_t low, int64_t high,
+                           const Generator& generator = {}) {
+  return randint(x.shape(), low, high, x.dtype(), x.device(), generator);
+}
 
 }  // namespace tenon
 #endif

@@ -161,6 +161,18 @@ inline uint64_t Tensor::register_hook(std::function<Tensor(const Tensor&)> hook)
   return id;
 }
 
+// The hook adds to a gradient that the tensor has from now on: with the tensor itself it would keep the tensor alive.
+inline void Tensor::retain_grad() {
+  if (!requires_grad())
+    throw Error(TN_FAILED_PRECONDITION, "[retain_grad] the tensor requires no gradient");
+  if (is_leaf() || grad().defined()) return;
+  set_grad(detach().full_like(0));
+  register_hook([kept = grad()](const Tensor& grad) mutable {
+    kept += grad;
+    return Tensor();
+  });
+}
+
 }  // namespace tenon
 
 #include "tenon/index.hpp"

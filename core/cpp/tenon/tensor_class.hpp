@@ -100,6 +100,8 @@ class Tensor {
                 bool create_graph = false) const;
   // Calls the hook with the complete gradient; if it returns a defined tensor, that replaces the gradient. The id removes the hook.
   uint64_t register_hook(std::function<Tensor(const Tensor&)> hook);
+  // Lets the result of an op keep its gradient in grad(), which is zero until a backward pass adds to it; a leaf keeps it anyway.
+  void retain_grad();
   void remove_hook(uint64_t id) { detail::check(tn_tensor_remove_hook(handle(), id)); }
 
   // NumPy's indexing: x[0], x[{Slice(0, 4), 2}], x[mask], x[{None, Ellipsis, rows}]. Assigning to it writes to x.
@@ -122,6 +124,14 @@ class Tensor {
   std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
+  // Where |x - y| <= atol + rtol |y|, and whether that is so everywhere.
+  Tensor isclose(const Tensor& y, double rtol = 1e-5, double atol = 1e-8,
+                 bool equal_nan = false) const;
+  bool allclose(const Tensor& y, double rtol = 1e-5, double atol = 1e-8,
+                bool equal_nan = false) const;
+  // Indices drawn by these weights (n,), or for each row of (m, n).
+  Tensor multinomial(int64_t num_samples, bool replacement = false,
+                     const Generator& generator = {}) const;
 
   Tensor& copy_(const Tensor& source);  // broadcasts, casts, copies between devices
   Tensor& fill_(const Scalar& value);

@@ -57,6 +57,30 @@ TEST(Autograd, HooksSeeAndReplace) {
   EXPECT_NE(error_of([&] { w.sum().backward(); }).find("enough"), std::string::npos);
 }
 
+TEST(Autograd, ResultsRetainTheirGradients) {
+  const Tensor x = tensor({1.f, 2.f}).requires_grad_();
+  Tensor y = x * 3;
+  y.retain_grad();
+  y.retain_grad();
+  EXPECT_EQ(y.grad().to_vector<float>(), (std::vector<float>{0, 0}));
+  const Tensor loss = y.square().sum();
+  loss.backward({}, true);
+  EXPECT_EQ(y.grad().to_vector<float>(), (std::vector<float>{6, 12}));
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{18, 36}));
+  loss.backward({}, true, true);  // it adds up, and has a history if gradients have
+  EXPECT_EQ(y.grad().to_vector<float>(), (std::vector<float>{12, 24}));
+  EXPECT_EQ(gradient(y.grad().sum(), x).to_vector<float>(), (std::vector<float>{6, 6}));
+  Tensor leaf = x;
+  leaf.retain_grad();
+  EXPECT_NE(error_of([] { ones({2}).retain_grad(); }).find("requires no gradient"),
+            std::string::npos);
+  Tensor left = x * 2, kept;
+  left.retain_grad();
+  kept = left.sum();
+  left = {};  // the hook outlives its tensor
+  kept.backward();
+}
+
 struct Cube : Function<Cube> {
   static constexpr std::string_view name = "cube";
   Tensor forward(const Tensor& x) {

@@ -119,6 +119,59 @@ TEST(Creation, OptionsHoldDtypeAndDevice) {
             randn({9}, DType::F64, cpu, b).to_vector<double>());
 }
 
+TEST(Creation, LikeTakesShapeAndDtype) {
+  const Tensor x = zeros({300, 20}, DType::F64);
+  const Tensor uniform = rand_like(x), normal = randn_like(x);
+  for (const Tensor& y : {uniform, normal}) {
+    EXPECT_EQ(y.shape(0), 300);
+    EXPECT_EQ(y.shape(1), 20);
+    EXPECT_EQ(y.dtype(), DType::F64);
+  }
+  EXPECT_NEAR(uniform.mean().item<double>(), 0.5, 0.02);
+  EXPECT_NEAR(normal.std().item<double>(), 1, 0.05);
+  const Tensor whole = randint_like(zeros({500}, DType::I32), 2, 5);
+  EXPECT_EQ(whole.dtype(), DType::I32);
+  EXPECT_EQ(whole.unique().values.to_vector<int32_t>(), (std::vector<int32_t>{2, 3, 4}));
+  const Generator a(5), b(5);
+  EXPECT_TRUE(allclose(randn_like(x, a), randn({300, 20}, DType::F64, {}, b), 0, 0));
+  EXPECT_NE(error_of([&] { randn_like(whole); }), "");
+}
+
+TEST(Creation, MultinomialDrawsByWeight) {
+  const Tensor weights = tensor({1.f, 0.f, 3.f, 4.f});
+  const auto drawn = multinomial(weights, 8000, true, Generator(1)).to_vector<int64_t>();
+  for (const int64_t each : {0, 1, 2, 3}) {
+    const double share = static_cast<double>(std::count(drawn.begin(), drawn.end(), each)) / 1000;
+    EXPECT_NEAR(share, weights.to_vector<float>()[static_cast<size_t>(each)], 0.25);
+  }
+  // Without replacement each row is a permutation, and what weighs most is the first most often.
+  const Tensor rows = weights.expand({4000, 4}).multinomial(3, false, Generator(2));
+  EXPECT_EQ(rows.shape(1), 3);
+  EXPECT_EQ((rows == 1).any().item<bool>(), false);
+  EXPECT_TRUE((rows.sum(1) == 5).all().item<bool>());
+  EXPECT_NEAR((rows.select(1, 0) == 3).to(DType::F32).mean().item<float>(), 0.5, 0.03);
+  EXPECT_EQ(zeros({0, 3}).multinomial(2).shape(0), 0);
+  const Tensor trained = tensor({0.25f, 0.75f}).requires_grad_();
+  EXPECT_FALSE(trained.multinomial(1).requires_grad());
+}
+
+TEST(Creation, MultinomialSaysWhatItNeeds) {
+  const Tensor weights = tensor({1.f, 2.f});
+  const auto says = [](const Tensor& x, int64_t samples, const char* text, bool again = false) {
+    EXPECT_NE(error_of([&] { multinomial(x, samples, again); }).find(text), std::string::npos)
+        << text;
+  };
+  says(weights, 3, "3 samples of 2 without replacement");
+  says(weights, 0, "0 samples of 2", true);
+  says(weights - 2, 1, "not negative");
+  says(weights / 0, 1, "finite");
+  says(zeros({2, 2}), 1, "not all 0");
+  says(zeros({0}), 1, "not all 0", true);
+  says(tensor({1, 2}), 1, "not i32 of rank 1");
+  says(tensor(1.f), 1, "not f32 of rank 0");
+  says(zeros({1, 2, 3}), 1, "of rank 3");
+}
+
 TEST(Creation, EmptyTakesTheShapeOfATensor) {
   const Tensor x = zeros({2, 3});
   const Tensor y = empty(x.shape());  // by its arguments, std::empty is found as well

@@ -116,13 +116,13 @@ TEST(Tensor, ViewsAndShapes) {
   EXPECT_NE(error_of([&] { x.t().view({12}); }).find("view"), std::string::npos);
   EXPECT_EQ(x.t().reshape({12})[1].item<int>(), 4);
   EXPECT_EQ(x.mt().shape(0), 4);
-  EXPECT_EQ(x.narrow(1, -2, 2).to_vector<int64_t>(), (std::vector<int64_t>{2, 3, 6, 7, 10, 11}));
+  EXPECT_EQ(narrow(x, 1, -2, 2).to_vector<int64_t>(), (std::vector<int64_t>{2, 3, 6, 7, 10, 11}));
   EXPECT_NE(error_of([&] { x.narrow(1, 3, 2); }), "");
-  const auto parts = x.split(3, 1);
+  const auto parts = split(x, 3, 1);
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].shape(1), 1);
-  EXPECT_EQ(x.chunk(2).size(), 2u);
-  EXPECT_EQ(x.unbind().size(), 3u);
+  EXPECT_EQ(chunk(x, 2).size(), 2u);
+  EXPECT_EQ(unbind(x).size(), 3u);
   EXPECT_EQ(x.flatten().ndim(), 1);
   EXPECT_EQ(x.unsqueeze(0).squeeze(0).ndim(), 2);
   EXPECT_EQ(x.sum({0}).to_vector<int64_t>(), (std::vector<int64_t>{12, 15, 18, 21}));
@@ -180,6 +180,23 @@ TEST(Tensor, ItemConvertsAsCastDoes) {
   EXPECT_EQ(tensor(2.5).item<std::complex<float>>(), std::complex<float>(2.5f));
   EXPECT_NE(error_of([] { tensor(std::complex<float>(1, 2)).item<float>(); }).find("[item]"),
             std::string::npos);
+}
+
+TEST(Tensor, CloseWithinTolerance) {
+  const Tensor x = tensor({1.f, 1e-9f, INFINITY, NAN, -INFINITY});
+  const Tensor y = tensor({1.000001f, 0.f, INFINITY, NAN, INFINITY}).requires_grad_();
+  EXPECT_EQ(isclose(x, y).to_vector<bool>(), (std::vector<bool>{true, true, true, false, false}));
+  EXPECT_EQ(x.isclose(y, 0, 1e-8, true).to_vector<bool>(),
+            (std::vector<bool>{false, true, true, true, false}));
+  EXPECT_TRUE(allclose(zeros({2, 3}), tensor(1e-9f)));
+  EXPECT_TRUE(allclose(tensor({100, -7}), tensor({101, -7}), 0, 1));
+  EXPECT_FALSE(allclose(tensor({true}), tensor({false})));
+  EXPECT_TRUE(allclose(tensor(std::complex<float>(1, 2)), tensor(std::complex<float>(1, 2))));
+  EXPECT_NE(error_of([] { allclose(tensor({1}), tensor({1.f})); }).find("i32 and f32"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { allclose(tensor({1.f}), tensor({1.f}), -1); }).find("negative"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { allclose(tensor({1.f, 2.f}), tensor({1.f, 2.f, 3.f})); }), "");
 }
 
 TEST(Tensor, DevicesAndDtypes) {
