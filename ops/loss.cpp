@@ -20,6 +20,9 @@ Tensor reduced(const CompositeArgs& in, const Tensor& loss, std::string_view red
   return reduction == "none" ? loss : reduction == "sum" ? sum(loss) : mean(loss);
 }
 
+// ln(1 − p), also of integers and bools
+Tensor log_rest(const Tensor& p) { return log1p(p * -1.0); }
+
 // A loss of the difference of two operands that broadcast. The result has rank 0, or their shape if nothing is reduced.
 void pair_loss(Frame& frame, tn_dtype dtype, tn_dtype out) {
   using arg = tenon::arg::mse_loss;
@@ -609,13 +612,13 @@ TN_GRADIENT(bce_loss, {.always = in_(arg::x) | in_(arg::target) | in_(arg::weigh
   if (c.needs(arg::weight)) c.set(arg::weight, g * bce_loss(x, target, {}, "none"));
   if (weight.defined()) g = g * weight;
   if (c.needs(arg::x)) c.set(arg::x, g * ((x - target) / clamp(x * (1 - x), 1e-12)));
-  if (c.needs(arg::target)) c.set(arg::target, g * (log1p(-x) - log(x)));
+  if (c.needs(arg::target)) c.set(arg::target, g * (log_rest(x) - log(x)));
 }
 
 // −t·ln x − (1−t)·ln(1−x), logarithms clamped to at least −100
 TN_DECOMPOSE(bce_loss) {
   const Tensor x = in.tensor(arg::x), target = in.tensor(arg::target);
-  Tensor loss = -(target * clamp(log(x), -100.0) + (1 - target) * clamp(log1p(-x), -100.0));
+  Tensor loss = -(target * clamp(log(x), -100.0) + (1 - target) * clamp(log_rest(x), -100.0));
   if (in.has(arg::weight)) loss = loss * in.tensor(arg::weight);
   out[0] = reduced(in, loss, in.str(arg::reduction));
 }
