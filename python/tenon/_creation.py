@@ -159,6 +159,18 @@ def randn(shape, *more, dtype=None, device=None, generator=None, requires_grad=F
     return x.requires_grad_() if requires_grad else x
 
 
+def _imported(x, copy):
+    """What x exports, a copy if that is asked for."""
+    if isinstance(x, Tensor) and x.device.type != 'cpu' and not x.requires_grad:  # its device may have no DLPack code
+        return (_clone if copy else ops['alias'])(x)
+    try:
+        capsule = x.__dlpack__(max_version=(1, 1), **({} if copy is None else {'copy': copy}))
+    except TypeError:  # a producer older than DLPack 1.0
+        made = _from_capsule(x.__dlpack__(), copy is not False)
+        return _clone(made) if copy else made
+    return _from_capsule(capsule, copy is not False)
+
+
 def from_dlpack(x, /, *, device=None, copy=None):
     """Shares the memory of anything with ``__dlpack__``, or of a capsule; copies if copy=True, or to reach another device.
 
@@ -168,14 +180,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
         return _place(_clone(_from_capsule(x)) if copy else _from_capsule(x), None, device)
     if not hasattr(x, '__dlpack__'):
         raise TypeError(f'[from_dlpack] {type(x).__name__} has no __dlpack__')
-    try:
-        capsule = x.__dlpack__(max_version=(1, 1), **({} if copy is None else {'copy': copy}))
-    except TypeError:  # a producer older than DLPack 1.0
-        if copy is False or copy is None:
-            capsule = x.__dlpack__()
-        else:
-            return _place(_clone(_from_capsule(x.__dlpack__())), None, device)
-    made = _from_capsule(capsule, copy is not False)
+    made = _imported(x, copy)
     placed = _place(made, None, device)
     if copy is False and placed is not made:
         raise InvalidArgumentError('[from_dlpack] copy=False, but another device was asked for')

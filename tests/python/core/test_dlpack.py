@@ -26,6 +26,16 @@ def test_copy_and_devices():
         x.__dlpack__(dl_device=(2, 0))
 
 
+@pytest.mark.parametrize('device', [str(device) for device in tenon.devices()])
+def test_tensors_of_any_device_are_taken(device):
+    x = tenon.arange(3, device=device)
+    shared, copied, moved = tenon.from_dlpack(x), tenon.from_dlpack(x, copy=True), tenon.from_dlpack(x, device='cpu')
+    x[0] = 5
+    assert shared.tolist() == [5, 1, 2] and copied.tolist() == [0, 1, 2] and str(moved.device) == 'cpu:0'
+    with pytest.raises(tenon.Error, match='requires a gradient'):
+        tenon.from_dlpack(tenon.ones(2, device=device, requires_grad=True))
+
+
 def test_capsules_are_taken_once():
     x = tenon.arange(3)
     for version in (None, (1, 0)):
