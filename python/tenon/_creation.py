@@ -1,6 +1,7 @@
 """Tensors from numbers, lists, arrays and shapes."""
 import functools
 from collections import deque
+from typing import Any
 
 from . import _core
 from ._core import Tensor, _from_buffer, _from_capsule, _from_data, ops
@@ -159,10 +160,8 @@ def randn(shape, *more, dtype=None, device=None, generator=None, requires_grad=F
     return x.requires_grad_() if requires_grad else x
 
 
-def _imported(x, copy):
+def _imported(x: Any, copy):
     """What x exports, a copy if that is asked for."""
-    if isinstance(x, Tensor) and x.device.type != 'cpu' and not x.requires_grad:  # its device may have no DLPack code
-        return (_clone if copy else ops['alias'])(x)
     try:
         capsule = x.__dlpack__(max_version=(1, 1), **({} if copy is None else {'copy': copy}))
     except TypeError:  # a producer older than DLPack 1.0
@@ -180,7 +179,8 @@ def from_dlpack(x, /, *, device=None, copy=None):
         return _place(_clone(_from_capsule(x)) if copy else _from_capsule(x), None, device)
     if not hasattr(x, '__dlpack__'):
         raise TypeError(f'[from_dlpack] {type(x).__name__} has no __dlpack__')
-    made = _imported(x, copy)
+    away = isinstance(x, Tensor) and x.device.type != 'cpu' and not x.requires_grad  # its device may have no DLPack code
+    made = (_clone if copy else ops['alias'])(x) if away else _imported(x, copy)
     placed = _place(made, None, device)
     if copy is False and placed is not made:
         raise InvalidArgumentError('[from_dlpack] copy=False, but another device was asked for')
