@@ -19,14 +19,8 @@ AnchoredExpression::AnchoredExpression(const Graph& graph, const std::vector<Nod
     nodes_[i].inputs = links_[i].data();
   }
   const auto show = [&](const View& view) {
-    tn_view& made = views_.emplace_back();
-    made.struct_size = sizeof made;
-    made.dtype = static_cast<tn_dtype>(view.dtype);
-    made.ndim = static_cast<uint32_t>(view.shape.size());
-    made.flags = view.contiguous() ? TN_VIEW_CONTIGUOUS : 0;
-    made.shape = view.shape.data();
-    made.strides = view.strides.data();
-    dtypes_.push_back(made.dtype);
+    views_.push_back(form_of(view));
+    dtypes_.push_back(views_.back().dtype);
   };
   show(output_);
   for (size_t k = 0; k < inputs_.size(); ++k) {

@@ -1,6 +1,7 @@
 // Constants that anchored kernels keep copies of.
 #include "file/mapped.hpp"
 #include "fuse/fused.hpp"
+#include "run/plain_value.hpp"
 
 namespace tenon::graph {
 namespace {
@@ -15,13 +16,7 @@ struct Operands {
     for (const tn_view& view : views) pointers.push_back(&view);
   }
   void add(const Graph& graph, const View& view, bool constant) {
-    tn_view& made = views.emplace_back();
-    made.struct_size = sizeof made;
-    made.dtype = static_cast<tn_dtype>(view.dtype);
-    made.ndim = static_cast<uint32_t>(view.shape.size());
-    made.flags = view.contiguous() ? TN_VIEW_CONTIGUOUS : 0;
-    made.shape = view.shape.data();
-    made.strides = view.strides.data();
+    tn_view& made = views.emplace_back(form_of(view));
     if (!constant) return;
     const tn_view& base = *tn_tensor_view(graph.buffers[view.buffer].constant.get());
     if ((base.flags & TN_VIEW_RELEASED) != 0)

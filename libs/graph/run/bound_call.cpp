@@ -66,12 +66,7 @@ const tn_view* BoundCall::add(const View& view) {
   CallRoom::Place& place = room_.places.emplace_back();
   place.buffer = view.buffer;
   place.offset = view.offset * static_cast<int64_t>(size_of(view.dtype));
-  place.view.struct_size = sizeof place.view;
-  place.view.dtype = static_cast<tn_dtype>(view.dtype);
-  place.view.ndim = static_cast<uint32_t>(view.shape.size());
-  place.view.flags = view.contiguous() ? TN_VIEW_CONTIGUOUS : 0;
-  place.view.shape = view.shape.data();
-  place.view.strides = view.strides.data();
+  place.view = form_of(view);
   return &place.view;
 }
 

@@ -1,4 +1,4 @@
-// Arguments other than tensors in the form of the C ABI. They point into the node.
+// Arguments other than tensors, and the forms of these, as the C ABI has them. They point into the node.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -12,6 +12,18 @@ inline tn_value tagged(uint32_t tag, size_t count, const void* pointer) {
   value.count = static_cast<uint32_t>(count);
   value.as.pointer = pointer;
   return value;
+}
+
+// How a view lies, without memory.
+inline tn_view form_of(const View& view) {
+  tn_view form{};
+  form.struct_size = sizeof form;
+  form.dtype = static_cast<tn_dtype>(view.dtype);
+  form.ndim = static_cast<uint32_t>(view.shape.size());
+  form.flags = view.contiguous() ? TN_VIEW_CONTIGUOUS : 0;
+  form.shape = view.shape.data();
+  form.strides = view.strides.data();
+  return form;
 }
 
 // For std::visit. Callers with tensors, numbers or devices add those cases.
