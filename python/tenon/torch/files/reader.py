@@ -437,8 +437,7 @@ def _meta_tensor(reader, dtype, size, stride, requires_grad=False):
     if type(dtype) is not _core.dtype:
         raise LoadError('[torch.load] a tensor without elements needs a dtype')
     size, stride = _sizes('the sizes', size), _sizes('the strides', stride)
-    x = empty_strided(size, stride, dtype=dtype, device='meta')
-    return x.requires_grad_() if requires_grad else x
+    return empty_strided(size, stride, dtype=dtype, device='meta', requires_grad=requires_grad)
 
 
 def _parameter(reader, data, requires_grad=True, hooks=None, state=None):
