@@ -1,5 +1,5 @@
-// matmul and linear for the dtypes without a kernel of their own: integers and complex by plain
-// loops, halves through f32.
+// matmul and linear for the dtypes without a kernel of their own: complex by plain loops, halves
+// through f32.
 #include <algorithm>
 
 #include "dispatch.hpp"
@@ -13,31 +13,17 @@
 namespace tenon::cpu {
 namespace {
 
-// Sums of integers wrap around, which is undefined for signed ones.
+// Without the standard's rescue of infinities, which is a call.
 template <class T>
-struct Sum {
-  using type = T;
-};
-template <class T>
-requires is_int_v<T>
-struct Sum<T> {
-  using type = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
-};
-
-template <class S, class T>
-void add_product(S& sum, T x, T y) {
-  if constexpr (is_complex_v<T>)  // without the standard's rescue of infinities, which is a call
-    sum += T(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
-  else
-    sum += static_cast<S>(x) * static_cast<S>(y);
+void add_product(T& sum, T x, T y) {
+  sum += T(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
 }
 
 constexpr int64_t kColumns = 64;
 
 // Row i of a batch, by stretches of columns that stay in registers and L1.
 template <class T>
-void product_row(const Product& p, int64_t batch, int64_t i, bool relu, T* c) {
-  using S = typename Sum<T>::type;
+void product_row(const Product& p, int64_t batch, int64_t i, T* c) {
   const Product::Offsets at = p.offsets(batch, p.ndim);
   const T* a = data_of<const T>(*p.a.view) + at.a + i * p.a.row;
   const T* b = data_of<const T>(*p.b.view) + at.b;
@@ -45,9 +31,9 @@ void product_row(const Product& p, int64_t batch, int64_t i, bool relu, T* c) {
   c += (batch * p.m + i) * p.n;
   for (int64_t j = 0; j < p.n; j += kColumns) {
     const int64_t cols = std::min(kColumns, p.n - j);
-    S sum[kColumns];
+    T sum[kColumns];
     for (int64_t q = 0; q < cols; ++q)
-      sum[q] = bias == nullptr ? S(0) : static_cast<S>(bias[(j + q) * p.bias_step]);
+      sum[q] = bias == nullptr ? T(0) : bias[(j + q) * p.bias_step];
     for (int64_t r = 0; r < p.k; ++r) {
       const T x = a[r * p.a.column];
       const T* y = b + r * p.b.row + j * p.b.column;
@@ -56,34 +42,25 @@ void product_row(const Product& p, int64_t batch, int64_t i, bool relu, T* c) {
       else
         for (int64_t q = 0; q < cols; ++q) add_product(sum[q], x, y[q * p.b.column]);
     }
-    for (int64_t q = 0; q < cols; ++q) {
-      T value = static_cast<T>(sum[q]);
-      if constexpr (!is_complex_v<T>)
-        if (relu && value < T(0)) value = T(0);
-      c[j + q] = value;
-    }
+    std::copy_n(sum, cols, c + j);
   }
 }
 
-constexpr uint64_t kPlain = TN_MASK_INT | TN_MASK_COMPLEX;
-
-void run_plain(const tn_call& call, const Product& p, bool relu) {
+void run_complex(const tn_call& call, const Product& p) {
   if (p.empty()) return;
-  visit_dtype<kPlain>(output(call).dtype, [&]<class T>(Tag<T>) {
+  visit_dtype<TN_MASK_COMPLEX>(output(call).dtype, [&]<class T>(Tag<T>) {
     const int64_t work = p.n * std::max<int64_t>(p.k, 1);
     T* const c = data_of<T>(output(call));
     parallel_for(p.batches * p.m, std::max<int64_t>(1, kGrainMath / work),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t row = begin; row < end; ++row)
-                     product_row<T>(p, row / p.m, row % p.m, relu, c);
+                     product_row<T>(p, row / p.m, row % p.m, c);
                  });
   });
 }
 
-void matmul(const tn_call& call) { run_plain(call, read_matmul(call), false); }
-void linear(const tn_call& call) {
-  run_plain(call, read_linear(call), text_arg(call, arg::linear::activation) == "relu");
-}
+void matmul(const tn_call& call) { run_complex(call, read_matmul(call)); }
+void linear(const tn_call& call) { run_complex(call, read_linear(call)); }
 
 // ---- halves: operands arrive contiguous and are widened into scratch memory
 
@@ -145,11 +122,11 @@ void half_linear(const tn_call& call) {
 
 void add_matmul_any_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_MATMUL,
-            .dtypes = kPlain,
+            .dtypes = TN_MASK_COMPLEX,
             .run = run_of<matmul>,
             .flags = TN_KERNEL_STRIDED});
   list.add({.schema = TN_SCHEMA_LINEAR,
-            .dtypes = kPlain,
+            .dtypes = TN_MASK_COMPLEX,
             .run = run_of<linear>,
             .flags = TN_KERNEL_STRIDED});
   const auto half = [&](std::string_view schema, tn_dtype dtype, auto* run) {

@@ -110,6 +110,62 @@ TEST(Matmul, SizesAroundTheTiles) {
         }
 }
 
+// Products and sums of all bits, wrapped around, with a bias and without negative results.
+template <class T>
+void expect_wrapped_products() {
+  using Wide = uint64_t;
+  uint64_t state = sizeof(T) + std::is_signed_v<T>;
+  const auto numbers = [&](int64_t n, int shift) {
+    std::vector<T> found(static_cast<size_t>(n));
+    for (T& x : found) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      x = static_cast<T>(static_cast<int64_t>(state) >> shift);
+    }
+    return found;
+  };
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 40, 9},
+                                {3, 7, 33},
+                                {5, 0, 4},
+                                {9, 70, 1},
+                                {13, 5, 65},
+                                {98, 600, 130},
+                                {2, 3, 1100}})
+    for (const int shift : {0, 33})  // of 64 bits, few or many do not fit 32
+      for (int layouts = 0; layouts < 4; ++layouts) {
+        const std::vector<T> x = numbers(m * k, shift), y = numbers(k * n, shift / 8),
+                             bias = numbers(n, shift);
+        std::vector<T> plain(static_cast<size_t>(m * n)), positive(plain.size());
+        for (int64_t i = 0; i < m * n; ++i) {
+          Wide sum = 0;
+          for (int64_t p = 0; p < k; ++p)
+            sum += static_cast<Wide>(x[static_cast<size_t>(i / n * k + p)]) *
+                   static_cast<Wide>(y[static_cast<size_t>(p * n + i % n)]);
+          plain[static_cast<size_t>(i)] = static_cast<T>(sum);
+          const T whole = static_cast<T>(sum + static_cast<Wide>(bias[static_cast<size_t>(i % n)]));
+          positive[static_cast<size_t>(i)] = std::max(whole, T(0));
+        }
+        const auto laid = [&](const std::vector<T>& v, int64_t rows, int64_t columns, bool turned) {
+          const Tensor t = tenon::tensor(v).reshape({rows, columns});
+          return turned ? t.transpose(0, 1).contiguous().transpose(0, 1) : t;
+        };
+        const Tensor a = laid(x, m, k, (layouts & 1) != 0), b = laid(y, k, n, layouts > 1);
+        EXPECT_EQ(matmul(a, b).template to_vector<T>(), plain) << m << " " << k << " " << n;
+        EXPECT_EQ(linear(a, b.transpose(0, 1), tenon::tensor(bias), "relu").template to_vector<T>(),
+                  positive)
+            << m << " " << k << " " << n;
+      }
+}
+TEST(Matmul, IntegersWrapAround) {
+  expect_wrapped_products<int8_t>();
+  expect_wrapped_products<uint8_t>();
+  expect_wrapped_products<int16_t>();
+  expect_wrapped_products<uint16_t>();
+  expect_wrapped_products<int32_t>();
+  expect_wrapped_products<uint32_t>();
+  expect_wrapped_products<int64_t>();
+  expect_wrapped_products<uint64_t>();
+}
+
 // Many products of a few numbers each, of which some are one vector wide.
 TEST(Matmul, BatchesOfTinyProducts) {
   uint32_t seed = 300;
