@@ -229,6 +229,15 @@ Tensor without_leading_ones(Tensor values, const detail::ResolvedIndex& where) {
   return values;
 }
 
+// Where a mask picks single elements, and nothing needs their positions for a gradient.
+bool only_masks(const Tensor& x, const std::vector<Index>& indices) {
+  if (indices.size() != 1 || !picks(indices[0]) || (x.requires_grad() && is_grad_enabled()))
+    return false;
+  const Tensor& mask = indices[0].tensor();
+  return mask.dtype() == DType::Bool && mask.ndim() == x.ndim() && x.ndim() > 0 &&
+         mask.device() == x.device();
+}
+
 // One value where one mask picks: a fill, whose size does not depend on elements, so graphs record it.
 bool fill_masked(const Tensor& x, const std::vector<Index>& indices, const Tensor& value) {
   if (value.numel() != 1 || value.ndim() > 1 || std::ranges::count_if(indices, picks) != 1)
@@ -264,7 +273,10 @@ PyObject* tensor_get_item(PyObject* self, PyObject* key) {
     tn_tensor* x = handle_of(self);
     if (PyLong_CheckExact(key) && tn_tensor_ndim(x) > 0)
       return wrap(select(tensor_of(self), 0, integer_of(key)));
-    Tensor out = tensor_of(self).at(key_of(tensor_of(self), key));
+    const std::vector<Index> indices = key_of(tensor_of(self), key);
+    Tensor out = only_masks(tensor_of(self), indices)
+                     ? masked_select(tensor_of(self), indices[0].tensor())
+                     : tensor_of(self).at(indices);
     // A view of its own even where nothing was picked: x[...] = and x[:] mean other objects.
     return wrap(out.get() == x ? alias(out) : std::move(out));
   });

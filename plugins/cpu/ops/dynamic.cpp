@@ -38,19 +38,52 @@ void two_passes(int64_t n, Count&& count, Alloc&& alloc, Write&& write) {
   });
 }
 
-// Positions (n, rank), row-major. Any byte but 0 is true: as `bool` the compiler would add the byte.
+// The positions in [0, n) of what is set, at most `most` of them: what is not is overwritten by the next, without a branch an element.
+template <class T>
+int64_t positions_of(const T* data, int64_t n, int64_t most, int64_t* positions) {
+  int64_t at = 0;
+  for (int64_t i = 0; i < n && at < most; ++i) {
+    positions[at] = i;
+    at += data[i] != T(0);
+  }
+  return at;
+}
+
+// Positions (n, rank), row-major, of those set in [begin, end), at most `most`.
+template <class T>
+void write_positions(const tn_view& x, int64_t begin, int64_t end, int64_t most, int64_t* out) {
+  constexpr int64_t kBlock = 256;
+  const T* const data = data_of<const T>(x);
+  const uint32_t last = x.ndim == 0 ? 0 : x.ndim - 1;
+  const int64_t width = x.ndim == 0 ? 1 : x.shape[last];
+  int64_t found[kBlock], index[TN_MAX_DIMS];
+  while (begin < end && most > 0) {
+    const int64_t row = begin / width, column = begin % width;
+    const int64_t n = std::min({kBlock, width - column, end - begin});
+    int64_t rest = row;
+    for (uint32_t d = last; d-- > 0; rest /= x.shape[d]) index[d] = rest % x.shape[d];
+    const int64_t some = positions_of(data + begin, n, most, found);
+    for (int64_t k = 0; k < some; ++k, out += x.ndim) {
+      for (uint32_t d = 0; d < last; ++d) out[d] = index[d];
+      if (x.ndim > 0) out[last] = column + found[k];
+    }
+    most -= some;
+    begin += n;
+  }
+}
+
+// Any byte but 0 is true: as `bool` the compiler would add the byte.
 void nonzero(const tn_call& call) {
   const tn_view& x = input(call, arg::nonzero::x);
   const tn_dtype dtype = x.dtype == TN_DTYPE_BOOL ? TN_DTYPE_U8 : x.dtype;
   visit_dtype(dtype, [&]<class T>(Tag<T>) {
     const T* const data = data_of<const T>(x);
-    const auto set = [=](int64_t i) { return data[i] != T(0); };
     int64_t* out = nullptr;
     two_passes(
         numel(x),
         [&](int64_t begin, int64_t end) {
           int64_t n = 0;
-          for (int64_t i = begin; i < end; ++i) n += set(i) ? 1 : 0;
+          for (int64_t i = begin; i < end; ++i) n += data[i] != T(0);
           return n;
         },
         [&](int64_t total) {
@@ -58,15 +91,24 @@ void nonzero(const tn_call& call) {
           out = data_of<int64_t>(sdk::make_output(sdk::Call(call), 0, shape));
         },
         [&](int64_t begin, int64_t end, int64_t at, int64_t stop) {
-          for (int64_t i = begin; i < end && at < stop; ++i) {
-            if (!set(i)) continue;
-            int64_t rest = i;
-            for (uint32_t d = x.ndim; d-- > 0; rest /= x.shape[d])
-              out[at * x.ndim + d] = rest % x.shape[d];
-            ++at;
-          }
+          write_positions<T>(x, begin, end, stop - at, out + at * x.ndim);
         });
   });
+}
+
+// Appends what a row's mask selects, up to `stop`: what is not selected is overwritten by the next, without a branch an element.
+template <class T>
+int64_t select_row(const char* mask, int64_t mask_step, const char* x, int64_t x_step, int64_t n,
+                   T* out, int64_t at, int64_t stop) {
+  const auto select = [&](int64_t each_mask, int64_t each_x) {
+    for (int64_t i = 0; i < n && at < stop; ++i) {
+      out[at] = *reinterpret_cast<const T*>(x + i * each_x);
+      at += mask[i * each_mask] != 0;
+    }
+    return at;
+  };
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  return mask_step == 1 && x_step == kSize ? select(1, kSize) : select(mask_step, x_step);
 }
 
 // x and mask broadcast; strides of `view` over `shape`.
@@ -121,12 +163,7 @@ void masked_select(const tn_call& call) {
         [&](int64_t begin, int64_t end, int64_t at, int64_t stop) {
           walk_rows<2>(loop, operands, begin, end,
                        [&](int64_t n, const auto& data, const auto& step) {
-                         // Without a branch an element: what is not selected is overwritten
-                         // by the next.
-                         for (int64_t i = 0; i < n && at < stop; ++i) {
-                           out[at] = *reinterpret_cast<const T*>(data[1] + i * step[1]);
-                           at += data[0][i * step[0]] != 0;
-                         }
+                         at = select_row(data[0], step[0], data[1], step[1], n, out, at, stop);
                        });
         });
   });

@@ -2,9 +2,9 @@
 // operands are packed, a by groups of rows, b by panels of columns.
 #include <algorithm>
 
+#include "../../common/product.hpp"
 #include "dispatch.hpp"
 #include "kernels.hpp"
-#include "../../common/product.hpp"
 #include "ops/matmul_gemm.hpp"
 #include "ops/workspace.hpp"
 #include "tenon/schemas.h"
@@ -25,8 +25,8 @@ template <class T>
 using Lane = std::conditional_t<sizeof(T) <= 2, int16_t,
                                 std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
 
-constexpr int64_t kGroup = 4;                           // rows of a tile
-constexpr int kMostVectors = kRegisters == 32 ? 4 : 2;  // of its columns
+constexpr int64_t kGroup = 4;                                 // rows of a tile
+constexpr int kMostVectors = kRegisters == 32 ? 4 : 2;        // of its columns
 constexpr int64_t kHeight = 96, kWidth = 1024, kDepth = 512;  // of what a thread does at a time
 
 // Products of numbers that fit 32 bits, which most do, cost a third of those of 64.
@@ -58,8 +58,7 @@ HWY_NOINLINE void integer_tile(int64_t k, const S* HWY_RESTRICT a, const S* HWY_
     for (int i = 0; i < R; ++i) {
       const auto left = hn::Set(d, a[i]);
 #pragma GCC unroll 4
-      for (int j = 0; j < NV; ++j)
-        sum[i][j] = hn::Add(sum[i][j], times<Short>(d, left, right[j]));
+      for (int j = 0; j < NV; ++j) sum[i][j] = hn::Add(sum[i][j], times<Short>(d, left, right[j]));
     }
   }
 #pragma GCC unroll 4
@@ -139,7 +138,8 @@ class IntegerProduct {
 
   void run() const {
     const int64_t down = (p_.m + kHeight - 1) / kHeight, across = (p_.n + kWidth - 1) / kWidth;
-    const int64_t work = std::min(kHeight, p_.m) * std::min(kWidth, p_.n) * std::max<int64_t>(p_.k, 1);
+    const int64_t work =
+        std::min(kHeight, p_.m) * std::min(kWidth, p_.n) * std::max<int64_t>(p_.k, 1);
     parallel_for(p_.batches * down * across, std::max<int64_t>(1, kGemmGrain / work),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t at = begin; at < end; ++at) {
@@ -164,8 +164,8 @@ class IntegerProduct {
     const hn::ScalableTag<S> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const int64_t rows = at.i1 - at.i0, depth = std::min(p_.k, kDepth);
-    Room room(Workspace::Gemm, Room::bytes_of<S>(rows * depth) +
-                                   Room::bytes_of<S>(depth * kMostVectors * lanes));
+    Room room(Workspace::Gemm,
+              Room::bytes_of<S>(rows * depth) + Room::bytes_of<S>(depth * kMostVectors * lanes));
     S* const left = room.take<S>(rows * depth);
     S* const right = room.take<S>(depth * kMostVectors * lanes);
     for (int64_t p = 0; p == 0 || p < p_.k; p += kDepth) {
@@ -175,10 +175,9 @@ class IntegerProduct {
         const int64_t wanted = (at.j1 - j + lanes - 1) / lanes;
         const int vectors = wanted >= kMostVectors ? kMostVectors : wanted >= 2 ? 2 : 1;
         const int64_t cols = std::min(at.j1 - j, vectors * lanes);
-        const bool is_short =
-            pack_columns<T>({b.at + p * b.row + j * b.column, b.row, b.column}, k, cols,
-                            vectors * lanes, right) &&
-            short_rows;
+        const bool is_short = pack_columns<T>({b.at + p * b.row + j * b.column, b.row, b.column}, k,
+                                              cols, vectors * lanes, right) &&
+                              short_rows;
         const Panel panel{at.i0, rows, j, cols, k, p == 0, p + k == p_.k, is_short};
         vectors == 1   ? run_panel<1>(panel, left, right, c)
         : vectors == 2 ? run_panel<2>(panel, left, right, c)
@@ -199,8 +198,8 @@ class IntegerProduct {
     HWY_ALIGN S sums[kGroup * NV * hn::MaxLanes(d)];
     for (int64_t i = 0; i < panel.rows;) {
       const int64_t group = panel.rows - i >= kGroup ? kGroup : 1;
-      (group == 1 ? run_integer_tile<1, NV, S> : run_integer_tile<kGroup, NV, S>)(
-          panel.is_short, panel.k, left, right, sums);
+      (group == 1 ? run_integer_tile<1, NV, S>
+                  : run_integer_tile<kGroup, NV, S>)(panel.is_short, panel.k, left, right, sums);
       for (int64_t r = 0; r < group; ++r)
         put(sums + r * NV * lanes, panel.first, panel.last, panel.j, panel.cols,
             c + (panel.i + i + r) * p_.n);

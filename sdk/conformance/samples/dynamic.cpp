@@ -40,7 +40,8 @@ void add_dynamic(Table& t) {
           return std::vector<Array>{vector_of(x.dtype, values), vector_of(DType::I64, first),
                                     inverse, vector_of(DType::I64, counts)};
         });
-  for (const Shape& shape : {Shape{20}, Shape{3, 4}, Shape{2, 3, 4}, Shape{0, 2}, Shape{}})
+  for (const Shape& shape :
+       {Shape{20}, Shape{3, 4}, Shape{2, 3, 4}, Shape{2, 300}, Shape{0, 2}, Shape{}})
     t.add(
         "nonzero", label_of(shape), kReals | kBool,
         [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, 0, 2)}; },

@@ -124,6 +124,18 @@ def test_masks():
         x[tenon.tensor([True, False])]
 
 
+def test_a_mask_of_single_elements_needs_no_positions():
+    x, mask = tenon.rand(8, 40), tenon.rand(8, 40) > 0.5
+    for source in x, x.T.contiguous().T:
+        with tenon.profiler() as p:
+            found = source[mask]
+        assert [event.op for event in p.events] == ['masked_select']
+        np.testing.assert_array_equal(found.numpy(), x.numpy()[mask.numpy()])
+    x.requires_grad = True
+    x[mask].sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), mask.numpy())
+
+
 def test_views_share_and_picks_copy():
     x = tenon.zeros(3, 4)
     x[1:, ::2].fill_(1)
