@@ -17,6 +17,11 @@ _TEXTS = frozenset('reduction mode rounding_mode padding_mode indexing approxima
 # Functions of numbers, too, or that take a list where others take one.
 _FREE = frozenset('''pow remainder div true_divide divide add sub mul floor_divide float_power where result_type can_cast is_tensor is_storage einsum
     meshgrid broadcast_tensors block_diag cartesian_prod atleast_1d atleast_2d atleast_3d scalar_tensor full tensordot'''.split())
+# Parameters that take more in these functions than elsewhere, such as max(input, other) and lerp(input, end, 0.5).
+_WIDER = {**dict.fromkeys('max min std var std_mean var_mean'.split(), 'dim'), **dict.fromkeys('arange linspace logspace'.split(), 'start'), 'lerp': 'weight', 'repeat_interleave': 'repeats', 'local_response_norm': 'k',
+          'rrelu': 'upper', 'batch_norm': 'running_mean running_var', 'select': 'index', 'select_scatter': 'index', 'index_put': 'indices',
+          'svd_lowrank': 'M', 'pca_lowrank': 'M', 'polygamma': 'n input', 'histogram': 'bins', 'histogramdd': 'bins', 'searchsorted': 'input',
+          'movedim': 'source', 'norm': 'p', 'matrix_rank': 'atol rtol', 'pinv': 'atol rtol rcond', 'exponential': 'tau'}
 
 
 def _is_number(x):
@@ -25,7 +30,7 @@ def _is_number(x):
 
 def _is_integer(x):
     if isinstance(x, (tuple, list)):
-        return all(map(_is_integer, x))
+        return all(each is None or _is_integer(each) for each in x)
     if isinstance(x, Tensor):
         return x.size == 1 and not x.dtype.is_floating_point
     return hasattr(x, '__index__') and not isinstance(x, bool) and not hasattr(x, '__array_interface__') or isinstance(x, _core.dtype)
@@ -62,8 +67,9 @@ def judged(function, error, given, named):
     places = len(given) - len(named or ())
     names = (*code.co_varnames[:min(code.co_argcount, places)], *('',) * max(places - code.co_argcount, 0), *(named or ()))
     required = code.co_varnames[:code.co_argcount - len(function.__defaults__ or ())]
+    wider = 'n' if '_polynomial_' in function.__name__ else _WIDER.get(function.__name__, '')
     for name, x in zip(names, given):
-        wanted = _wrong(name, x, name in required)
+        wanted = '' if name in wider.split() else _wrong(name, x, name in required)
         if wanted:
             made = ArgumentTypeError(f'[{function.__name__}] {name} must be {wanted}, not {type(x).__name__}')
             made.__cause__ = error

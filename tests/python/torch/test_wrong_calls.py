@@ -4,6 +4,7 @@ import pathlib
 import warnings
 
 import numpy as np
+import pytest
 
 import tenon
 import tenon.torch as ours
@@ -48,3 +49,12 @@ def test_each_error_has_pytorchs_type(torch, monkeypatch):
         if theirs is None or not isinstance(mine, kind(theirs)):
             others[line] = theirs, mine
     assert not others
+
+
+@pytest.mark.parametrize(('line', 'reason'), [
+    ('t.max(t.ones(2, 3), t.ones(4))', 'do not broadcast'), ('t.lerp(t.ones(3), t.ones(2), 0.5)', 'do not broadcast'),
+    ('t.repeat_interleave(t.ones(3), t.tensor([1, 2]))', '2 repeats for the 3 entries'), ('t.std(t.ones(3).long(), False)', 'floating'),
+    ('t.select(t.ones(2, 3), 0, 5)', 'out of range')])
+def test_the_reason_is_not_an_argument_of_a_kind_that_is_taken(line, reason):
+    """The calls fail, but no argument is of the wrong kind, though elsewhere its name stands for another one."""
+    assert reason in str(refusal(ours, line))
