@@ -204,18 +204,20 @@ def _asked(channel):
 
 
 def _maker(number, streams, make, seed):
-    """The function that makes batch k in a worker, or _END."""
+    """The function that makes batch k in a worker, or _END. seed: of the random numbers of each batch; None leaves them as they are."""
     stream = None
 
     def of_stream(k, batch):
         nonlocal stream
         if stream is None:
-            _seed(mix(seed, number))
+            if seed is not None:
+                _seed(mix(seed, number))
             stream = make()
         return next(stream, _END)
 
     def of_batch(k, batch):
-        _seed(mix(seed, k))  # the same for every worker
+        if seed is not None:
+            _seed(mix(seed, k))  # the same for every worker
         return make(batch)
     return of_stream if streams else of_batch
 
@@ -227,7 +229,7 @@ class _Again:
         self.seed = seed
 
 
-def _work(channel, number, count, streams, make, seed, init, dataset, stays=False):
+def _work(channel, number, count, streams, make, seed, init, dataset, stays=False, reseeds=True):
     """The main loop of a worker: one value for each message."""
     global _info
     _info = WorkerInfo(number, count, mix(seed, number), dataset)
@@ -239,15 +241,16 @@ def _work(channel, number, count, streams, make, seed, init, dataset, stays=Fals
     except Exception as error:
         _send(channel, ('error', *_describe(error)))
         return
-    turn = _maker(number, streams, make, seed)
+    turn = _maker(number, streams, make, seed if reseeds else None)
     while True:
         try:
             wanted = _asked(channel)
         except EOFError:
             return
         if isinstance(wanted, _Again):
-            _info.seed = mix(wanted.seed, number)
-            turn = _maker(number, streams, make, wanted.seed)
+            if reseeds:
+                _info.seed = mix(wanted.seed, number)
+            turn = _maker(number, streams, make, wanted.seed if reseeds else None)
             _send(channel, ('ready',))
             continue
         try:
@@ -341,10 +344,12 @@ class Epoch:
 
     make(b) makes batch k from the k-th entry b of `batches`, an iterable. If `batches` is None, each worker iterates over make() on its
     own, and they take turns. context: of multiprocessing, which starts the workers; without one they are forked. stays: the workers wait
-    for again(). failed(error, traceback, worker) raises the error of a worker.
+    for again(). failed(error, traceback, worker) raises the error of a worker. reseeds: random numbers begin anew with each batch, and do not
+    depend on the number of workers; otherwise each worker is seeded once, before init(worker), which may seed them itself.
     """
 
-    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0, dataset=None, context=None, stays=False, failed=_raise):
+    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0, dataset=None, context=None, stays=False, failed=_raise,
+                 reseeds=True):
         if context is None and not hasattr(os, 'fork'):
             raise tenon.UnimplementedError('[DataLoader] workers need os.fork, which this system lacks: use num_workers=0')
         self._streams, self._timeout, self._prefetch, self._stays, self._failed = batches is None, timeout, prefetch, stays, failed
@@ -353,7 +358,7 @@ class Epoch:
         self._finalizer = weakref.finalize(self, _stop, self._owner, self._workers, self._channels)
         _live.add(self)
         for number in range(num_workers if stays else _at_most(num_workers, batches)):
-            self._start(context, (number, num_workers, self._streams, make, seed, init, dataset, stays))
+            self._start(context, (number, num_workers, self._streams, make, seed, init, dataset, stays, reseeds))
         self._begin(batches)
 
     def _begin(self, batches):

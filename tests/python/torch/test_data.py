@@ -6,8 +6,10 @@ import multiprocessing
 import os
 import pathlib
 import pickle
+import random
 import sys
 
+import numpy as np
 import pytest
 
 import tenon
@@ -322,6 +324,22 @@ def test_workers_know_their_seed_before_they_begin():
     loader = data_of(ours).DataLoader(range(2), num_workers=2, worker_init_fn=lambda _: seeds.append(ours.initial_seed()), collate_fn=tell)
     (first, one), (second, two) = list(loader)
     assert (first, second) == (one, two) and first != second
+
+
+@pytest.mark.parametrize('stays', [False, True])
+def test_what_worker_init_fn_seeds_lasts(torch, stays):
+    """The draws of two epochs are those of the seeds that it gave, and go on where workers stay."""
+    def init(number):
+        np.random.seed(number)  # noqa: NPY002, what programs draw from
+        random.seed(number)
+
+    def draw(batch):
+        return batch[0], int(np.random.randint(1000)), random.random()  # noqa: NPY002
+    found = []
+    for package in torch, ours:
+        loader = data_of(package).DataLoader(range(6), num_workers=2, worker_init_fn=init, collate_fn=draw, persistent_workers=stays)
+        found.append([list(loader), list(loader)])
+    assert found[0] == found[1] and (found[0][0] != found[0][1]) == stays
 
 
 def test_a_generator_decides_the_order():

@@ -144,7 +144,7 @@ class DataLoader(_data.DataLoader):
         if self._epochs is not None and self._epochs.again(batches, seed):
             return self._epochs
         epoch = Epoch(batches, self._maker(), self.num_workers, self.prefetch_factor, seed, self.worker_init_fn, self.timeout, self.dataset,
-                      self._starter(), self.persistent_workers, _raise)
+                      self._starter(), self.persistent_workers, _raise, reseeds=False)
         if self.persistent_workers:
             self._epochs = epoch
         return epoch
