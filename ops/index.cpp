@@ -42,7 +42,11 @@ Advanced advanced_shape(const Frame& frame, const tn_tensor& x,
       frame.require(is_integral(index->dtype()),
                     "an index must be an integer or bool tensor, got {}",
                     dtype_name(index->dtype()));
-      broadcast = broadcast_shapes(frame, broadcast, index->sizes());
+      Dims joined;
+      if (!core::broadcast(broadcast, index->sizes(), joined))
+        frame.fail(TN_OUT_OF_RANGE, "indices of shapes {} and {} do not broadcast",
+                   format_shape(broadcast), format_shape(index->sizes()));
+      broadcast = joined;
     }
     dim += consumed;
   }

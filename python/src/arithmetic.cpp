@@ -209,6 +209,8 @@ PyObject* binary(PyObject* a, PyObject* b) {
   const int right = left > 0 ? y.read(b, elements) : 0;
   if (right < 0) return nullptr;
   if (right == 0) return not_an_operand(op, a, b);
+  if (op == kMatmul && (x.value.tag != TN_VALUE_TENSOR || y.value.tag != TN_VALUE_TENSOR))
+    Py_RETURN_NOTIMPLEMENTED;
   if (PyObject* by = mixed_of<op>(x, y, false)) return PyObject_CallFunctionObjArgs(by, a, b, NULL);
   if (!check_divisor<op>(x, y)) return nullptr;
   const tn_value args[2] = {x.value, y.value};
@@ -227,6 +229,7 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   const int right = y.read(b, elements);
   if (right < 0) return nullptr;
   if (right == 0) return not_an_operand(op, a, b);
+  if (op == kMatmul && y.value.tag != TN_VALUE_TENSOR) Py_RETURN_NOTIMPLEMENTED;
   if (PyObject* by = mixed_of<op>(x, y, true)) return PyObject_CallFunctionObjArgs(by, a, b, NULL);
   if (!check_divisor<op>(x, y)) return nullptr;
   const tn_value args[2] = {x.value, y.value};

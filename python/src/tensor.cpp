@@ -49,11 +49,11 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
       PyTuple_GET_SIZE(args) > 1 || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0);
   if (source != nullptr && is_tensor(source) && !(is_base && more))
     return wrap_as(type, tn_tensor_retain(handle_of(source)));
-  if (is_base) return tensor_legacy(args, kwargs);
-  return PyErr_Format(PyExc_TypeError,
-                      "%s(x) shares the elements and the history of the Tensor x; "
-                      "tenon.tensor(...) makes one from data",
-                      type->tp_name);
+  PyObject* const made = tensor_legacy(args, kwargs);
+  if (is_base || made == nullptr) return made;
+  PyObject* const of_type = wrap_as(type, tn_tensor_retain(handle_of(made)));
+  Py_DECREF(made);
+  return of_type;
 }
 
 void tensor_dealloc(PyObject* self) {

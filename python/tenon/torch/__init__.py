@@ -71,7 +71,7 @@ _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends a
     compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops fx _utils ao
     nested masked futures serialization quasirandom __config__'''.split())
 _LAZY = {name: module for module, names in {
-    'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
+    'linalg': 'logdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
     'spectra': 'stft istft',
     'lu_factors': 'lu_unpack',
@@ -124,7 +124,7 @@ _LAZY = {name: module for module, names in {
         hardshrink softplus embedding instance_norm batch_norm layer_norm group_norm rms_norm bilinear adaptive_avg_pool1d
         avg_pool1d max_pool1d max_pool2d max_pool3d constant_pad_nd grid_sampler kl_div ctc_loss''',
 }.items() for name in names.split()}
-_DECOMPOSITIONS = frozenset('cholesky svd qr inverse det lu lu_solve'.split())
+_DECOMPOSITIONS = frozenset('cholesky svd qr inverse det slogdet lu lu_solve'.split())
 # Functions that write to their first argument; those that are also methods are the methods.
 _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ celu_ clamp_max_ clamp_min_
     clip_ conj_physical_ deg2rad_ dropout_ feature_alpha_dropout_ feature_dropout_ fix_ frac_ gcd_ i0_ lcm_ ldexp_ logit_

@@ -91,6 +91,8 @@ def name_of(x, op):
         return kept[2:]
     if op in ('pow', 'remainder') and len(x._places()) == 3:  # of two tensors
         return backward_name(op, x.ndim)[:-1] + '1', []
+    if op == 'nll_loss' and x._places()[1].ndim > 2:
+        return 'NllLoss2DBackward0', []
     return backward_name(op, x.ndim), []
 
 

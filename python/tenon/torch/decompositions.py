@@ -6,7 +6,7 @@ from .lu_factors import torch_lu as lu
 from .lu_factors import torch_lu_solve as lu_solve
 from .shape import adjoint
 
-_SVD, _QR = returned('svd', 'U S V'), returned('qr', 'Q R')
+_SVD, _QR, _Slogdet = returned('svd', 'U S V'), returned('qr', 'Q R'), returned('slogdet', 'sign logabsdet')
 
 
 def cholesky(input, upper=False, *, out=None):
@@ -25,6 +25,11 @@ def qr(input, some=True, *, out=None):
     return into(out, _QR(*linalg.qr(input, 'reduced' if some else 'complete')))
 
 
+def slogdet(input, *, out=None):
+    """(sign, logabsdet) of square matrices."""
+    return into(out, _Slogdet(*linalg.slogdet(input)))
+
+
 det, inverse = linalg.det, linalg.inv
 
-__all__ = ['cholesky', 'det', 'inverse', 'lu', 'lu_solve', 'qr', 'svd']
+__all__ = ['cholesky', 'det', 'inverse', 'lu', 'lu_solve', 'qr', 'slogdet', 'svd']

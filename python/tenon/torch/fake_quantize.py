@@ -3,6 +3,7 @@ from typing import Any
 
 from .._core import Tensor, ops
 from .._errors import InvalidArgumentError, UnsupportedDtypeError
+from ._backward_names import named
 from ._common import check, dim_of
 from .autograd.function import Function
 
@@ -23,18 +24,19 @@ class FakeQuantize(Function):
         return ops['where'](ctx.saved_tensors[0], gradients[0], ops['full_like'](gradients[0], 0)), None, None, None, None
 
 
-def _quantized(input, scale, zero_point, least, most):
+def _quantized(kind, input, scale, zero_point, least, most):
     if least > most:
         raise InvalidArgumentError(f'[fake_quantize] quant_min {least} is above quant_max {most}')
     if not check(input).dtype.is_floating_point:
         raise UnsupportedDtypeError(f'[fake_quantize] needs a floating dtype, not {input.dtype.name}')
-    return FakeQuantize.apply(input, scale, zero_point, least, most)
+    found = FakeQuantize.apply(input, scale, zero_point, least, most)
+    return named(found, f'FakeQuantizePer{kind}AffineCachemaskBackward0', input)
 
 
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
     """input rounded to zero_point + integers · scale, within the bounds of the integers."""
     scale, zero_point = (x.detach().to(input.dtype) if isinstance(x, Tensor) else x for x in (scale, zero_point))
-    return _quantized(input, scale, zero_point, quant_min, quant_max)
+    return _quantized('Tensor', input, scale, zero_point, quant_min, quant_max)
 
 
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
@@ -45,4 +47,4 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
                                    f'shape {(input.shape[axis],)}')
     shape = tuple(-1 if d == axis else 1 for d in range(input.ndim))
     scale, zero_point = (ops['cast'](x.detach().reshape(shape), input.dtype) for x in (scale, zero_point))
-    return _quantized(input, scale, zero_point, quant_min, quant_max)
+    return _quantized('Channel', input, scale, zero_point, quant_min, quant_max)

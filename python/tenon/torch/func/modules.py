@@ -5,6 +5,8 @@ from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
 from ...nn.module import Module
 
+_ABSENT = object()
+
 
 def _owners(module):
     """For the path of each parameter and buffer, under all its names: (its module, its name there, the tensor)."""
@@ -42,10 +44,19 @@ def _with_ties(owners, given):
     return found
 
 
+def _newcomers(module, paths):
+    """The same for paths at which the module has nothing yet."""
+    found = {}
+    for path in paths:
+        parent, _, name = path.rpartition('.')
+        found[path] = module.get_submodule(parent), name, None
+    return found
+
+
 @contextlib.contextmanager
 def _in_place(owners, given):
     """In this scope the module has other tensors."""
-    before = [(*owners[path][:2], vars(owners[path][0])[owners[path][1]]) for path in given]
+    before = [(*owners[path][:2], vars(owners[path][0]).get(owners[path][1], _ABSENT)) for path in given]
     try:
         for path, value in given.items():
             part, name, _ = owners[path]
@@ -53,26 +64,31 @@ def _in_place(owners, given):
         yield
     finally:
         for part, name, value in before:
-            part._set(name, value)
+            if value is _ABSENT:
+                delattr(part, name)
+            else:
+                part._set(name, value)
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """module(*args, **kwargs) with the tensors of a dict, or of several, in place of its parameters and buffers.
 
-    Tensors that are not given stay the module's own; with strict they are an error. tie_weights: a tensor that the module has under
-    several names is replaced under all of them. If forward() writes to buffers, it writes to the dict's tensors.
+    Tensors that are not given stay the module's own, and what it lacks it has during the call; with strict both are an error. tie_weights:
+    a tensor that the module has under several names is replaced under all of them. If forward() writes to buffers, it writes to the dict's
+    tensors.
     """
     if not isinstance(module, Module):
         raise TypeError(f'[functional_call] wants a Module, not {type(module).__name__}')
     given, owners = _merged(parameter_and_buffer_dicts), _owners(module)
     unknown = sorted(given.keys() - owners.keys())
-    if unknown:
-        raise (RuntimeError if strict else KeyError)(f'[functional_call] the module has no {", ".join(map(repr, unknown))}')
+    if unknown and strict:
+        raise RuntimeError(f'[functional_call] the module has no {", ".join(map(repr, unknown))}')
     for path, x in given.items():
         if not isinstance(x, Tensor):
             raise TypeError(f'[functional_call] {path!r} must be a Tensor, not {type(x).__name__}')
     if tie_weights:
         given = _with_ties(owners, given)
+    owners.update(_newcomers(module, unknown))
     missing = sorted(owners.keys() - given.keys())
     if strict and missing:
         raise RuntimeError(f'[functional_call] {", ".join(map(repr, missing))} of the module are not given')

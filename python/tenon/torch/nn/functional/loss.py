@@ -144,6 +144,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         found = ops['squeeze'](found, 0) if reduction == 'none' else found
     else:
         found = _functional.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+        if input.ndim > 2 and not target.dtype.is_floating_point and (input.ndim == 4 or reduction != 'none'):
+            found = named(found, 'NllLoss2DBackward0')
     return found if autocasting(input) else found.to(input.dtype)  # halves give f32, as they do under autocast
 
 
