@@ -8,6 +8,7 @@
 #include "dispatch/call.hpp"
 #include "modes.hpp"
 #include "on_exit.hpp"
+#include "tenon/ext/draft/call_layers.h"
 
 namespace tenon::core {
 namespace {
@@ -93,4 +94,10 @@ tn_status* tn_call_layer_pop(const tn_call_layer* layer) {
     layers().all.pop_back();
     see(layers().all.size());
   });
+}
+
+uint32_t tn_call_layers_show(uint32_t n) {
+  const auto before = static_cast<uint32_t>(layers().seen);
+  see(std::min<size_t>(n, layers().all.size()));
+  return before;
 }

@@ -23,6 +23,7 @@ struct tn_trace {
     tracer.reset();
     tracer.emplace(kind, reads);
     tracer->source(where);
+    tracer->stands_for(home);
   }
   ~tn_trace() {
     tracer.reset();
@@ -38,6 +39,7 @@ struct tn_trace {
   void takes(const tn_tensor* like) {
     if (home == nullptr && tn_tensor_device(like) != graph::meta_device().get())
       home = tn_tensor_device(like);
+    tracer->stands_for(home);
   }
   bool is_step() const { return kind == Kind::Step || kind == Kind::SizedStep; }
   Kind kind;

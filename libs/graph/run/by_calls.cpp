@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "run/unlayered.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
 #include "trace/derived.hpp"
@@ -53,6 +54,7 @@ void ByCalls::set(const Graph& whole, std::span<const int64_t> dims) {
 
 void ByCalls::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
   const NoGrad no_grad;
+  const Unlayered unlayered;
   for (size_t i = 0; i < inputs.size(); ++i)
     flats_[graph_.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
   Replay replay(flats_, device_, graph_.symbols);

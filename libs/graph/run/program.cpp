@@ -12,6 +12,7 @@
 #include "run/explain.hpp"
 #include "run/picture.hpp"
 #include "run/replay.hpp"
+#include "run/unlayered.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
 #include "trace/derived.hpp"
@@ -121,6 +122,7 @@ std::shared_ptr<const Program::Lowered> Program::lowered_again() const {
 
 std::shared_ptr<const Program::Lowered> Program::lowered_now(const Graph& graph,
                                                              Decided* decided) const {
+  const Unlayered unlayered;
   auto made = std::make_shared<Lowered>();
   made->epoch = Recorder::epoch();
   const std::optional<Graph> joined = join_slices(graph);
@@ -341,6 +343,7 @@ void Program::run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor
     taken->instance->run(inputs, graph_.symbols, results);
   } else {
     const NoGrad no_grad;
+    const Unlayered unlayered;
     if (dense)
       taken->instance->run(inputs, graph_.symbols, results);
     else

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/control.hpp"
+#include "run/unlayered.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/op.h"
 
@@ -77,6 +78,7 @@ void Derived::compute() {
   const uint64_t now = versions();
   if (now == computed_) return;  // another thread did it
   const NoGrad no_grad;
+  const Unlayered unlayered;
   size_t copied = 0;
   const auto copy_until = [&](size_t call) {
     for (; copied < copies_.size() && copies_[copied].after <= call; ++copied) {

@@ -7,7 +7,7 @@
 
 #define TN_TRACE_ID "trace"
 #define TN_TRACE_NAME "tn.trace"
-#define TN_TRACE_REVISION 3u
+#define TN_TRACE_REVISION 4u
 
 /* The listener, on the thread that began. Numbers of buffers are never reused. */
 typedef struct tn_trace_sink {
@@ -21,6 +21,7 @@ typedef struct tn_trace_sink {
   tn_status* (*read)(void* ctx, uint64_t buffer);
   /* Releases what these functions and kernels return: it is not the plugin's, and its host would say so under TENON_VALIDATE. */
   void (*release)(tn_status* status);
+  const tn_device* stands_for; /* what its tensors stand for (tn_stand_in), or NULL */
 } tn_trace_sink;
 
 typedef struct tn_trace_table {

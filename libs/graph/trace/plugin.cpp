@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tenon/device_type.hpp"
+#include "tenon/ext/draft/call_layers.h"
 #include "trace/elementless.hpp"
 #include "trace/interface.h"
 #include "trace/meta.hpp"
@@ -179,7 +180,10 @@ tn_status* start_plugin(const tn_host* from, void* token, tn_str directory, void
 
 const void* get_interface(void*, tn_str name, uint32_t revision) {
   static tn_trace_table table{};
+  static constexpr tn_stand_in stand_in{
+      sizeof(tn_stand_in), 0, [] { return t_sink == nullptr ? nullptr : t_sink->stands_for; }};
   table = {g_dispatch, &listen};
+  if (view_of(name) == TN_STAND_IN_NAME && revision == TN_STAND_IN_REVISION) return &stand_in;
   return view_of(name) == TN_TRACE_NAME && revision == TN_TRACE_REVISION ? &table : nullptr;
 }
 

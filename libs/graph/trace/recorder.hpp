@@ -28,6 +28,8 @@ class Recorder {
   static uint64_t epoch();
   static bool traced(const tn_tensor* tensor) { return tn_tensor_device(tensor) == device().get(); }
 
+  // What its tensors stand for, to layers over calls.
+  void stands_for(const tn_device* device) { sink_.stands_for = device; }
   // Room for a graph about as large as this one.
   void reserve(const Graph& like);
   // A tensor without elements that stands for an outside buffer.
@@ -68,7 +70,7 @@ class Recorder {
   void use(const tn_view& view, View& made);
   Argument argument(const tn_value& value, bool generator);
 
-  tn_trace_sink sink_;
+  tn_trace_sink sink_{};
   std::shared_ptr<const std::string> source_;
   Graph graph_;
   std::vector<uint64_t> numbers_;  // by buffer: its number on the device; ascending

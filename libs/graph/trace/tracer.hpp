@@ -56,6 +56,8 @@ class Tracer {
 
   // A tensor that stands for an input like this one.
   Tensor input(DType dtype, std::span<const int64_t> shape, std::string name);
+  // The device of what inputs stand for.
+  void stands_for(const tn_device* device) { recorder_.stands_for(device); }
   // Gives the weight of an outside tensor a name. Only a Step may write to its memory.
   void name(const Tensor& tensor, std::string name);
   // The function computes with this number now, and with another in later runs.

@@ -7,6 +7,7 @@
 
 #include "dispatch/call.hpp"
 #include "outcome.hpp"
+#include "tenon/ext/draft/call_layers.h"
 #include "tenon/op.h"
 #include "tenon/tensor.h"
 
@@ -150,6 +151,20 @@ TEST_F(Layers, StayAsTheyAreWhileOneIsAtWork) {
   EXPECT_EQ(pushed, TN_FAILED_PRECONDITION);
   EXPECT_EQ(popped, TN_FAILED_PRECONDITION);
   check(tn_call_layer_pop(&meddler));
+}
+
+TEST_F(Layers, CallsThatWereRecordedBelowAreMadeAgainUnseen) {
+  Logging below("below"), above("above");
+  EXPECT_EQ(tn_call_layers_show(1), 2U);
+  clone(x);
+  EXPECT_EQ(Logging::log, "below ");
+  EXPECT_EQ(tn_call_layers_show(0), 1U);
+  clone(x);
+  EXPECT_EQ(Logging::log, "below ");
+  EXPECT_EQ(take(tn_call_layer_push(&below)).code, TN_FAILED_PRECONDITION);
+  EXPECT_EQ(tn_call_layers_show(9), 0U);  // as many as there are
+  clone(x);
+  EXPECT_EQ(Logging::log, "below above below ");
 }
 
 TEST_F(Layers, CallsIntoATensorHaveAFunctionOfTheirOwn) {

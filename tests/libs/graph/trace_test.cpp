@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "tenon/amp.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
 #include "tenon/graph.hpp"
@@ -222,6 +223,23 @@ TEST(Trace, TheDeviceIsFoundByNameAlone) {
   EXPECT_EQ(Device("trace:0").id(), "trace:0");
   for (const Device& device : devices()) EXPECT_NE(device.id(), "trace:0");
   EXPECT_NE(best_device().id(), "trace:0");
+}
+
+TEST(Trace, AutocastIsRecordedAndNotSeenAgain) {
+  const Tensor w = randn({16, 16}), x = randn({5, 16});
+  const auto product = [&](In in) {
+    const amp::Autocast autocast("cpu");
+    return Results{matmul(in[0], w)};
+  };
+  const Tensor wanted = product(std::vector{x})[0];
+  EXPECT_EQ(wanted.dtype(), DType::BF16);
+  const Program fixed = graph::trace({x}, product);
+  const Program sized = graph::trace({randn({3, 16})}, {{{0, {"rows"}}}}, product);
+  for (const bool around : {true, false, true}) {  // a first run at new sizes calls ops
+    const amp::Autocast autocast("cpu", DType::F16, around);
+    expect_same(fixed({x})[0], wanted);
+    expect_same(sized({x})[0], wanted);
+  }
 }
 
 TEST(Trace, ProgramsInsideTraces) {

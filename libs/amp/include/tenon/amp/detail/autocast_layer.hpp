@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tenon/amp/table.hpp"
+#include "tenon/recorded_device.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon::amp {
@@ -210,7 +211,7 @@ class AutocastLayer {
   }
 
   static std::string_view kind_of(const tn_device* device) {
-    const std::string_view name = to_view(tn_device_id(device));
+    const std::string_view name = to_view(tn_device_id(tenon::detail::recorded_device(device)));
     return name.substr(0, name.find(':'));
   }
 
