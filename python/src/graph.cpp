@@ -6,6 +6,7 @@
 
 #include "batch.hpp"
 #include "bound.hpp"
+#include "tangents.hpp"
 #include "tenon/graph.hpp"
 
 namespace nb = nanobind;
@@ -233,6 +234,12 @@ nb::list run_program(const graph::Program& program, const nb::tuple& inputs) {
           "[graph] a program does not see batches: inside vmap call the function that was traced");
     });
   const std::vector<Tensor> given = tensors_of(inputs, "an input");
+  if (Tangents::any_of({TensorList(given).handles(), given.size()}))
+    run([] {
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[graph] a program does not see tangents: for forward mode call the function "
+                  "that was traced");
+    });
   return list_of(run([&] {
     const nb::gil_scoped_release released;
     return program(given);
@@ -300,6 +307,9 @@ void add_graph(nb::module_& m) {
         return run([&] { return graph::load(path, place); });
       },
       nb::arg("path"), nb::arg("device").none());
+  m.def("_traced", [](nb::handle x) {
+    return detail::to_view(tn_device_id(tn_tensor_device(required(x, "x")))) == "trace:0";
+  });
   m.def("_trace_active", [] { return tn_trace_active() != 0; });
   m.def("_trace_read", [](nb::handle x) { tn_trace_read(required(x, "what is read")); });
   m.def("_body_begin", &body_begin);

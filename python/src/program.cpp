@@ -8,6 +8,7 @@
 
 #include "batch.hpp"
 #include "bound.hpp"
+#include "tangents.hpp"
 #include "tenon/graph.hpp"
 
 namespace nb = nanobind;
@@ -80,7 +81,8 @@ PyObject* program_call(PyObject* object, PyObject* const* args, size_t nargsf, P
     plain = is_tensor(args[i]);
     if (plain) inputs[i] = handle_of(args[i]);
   }
-  if (!plain || Batch::any_active()) return call_method(object, args, nargsf, kwnames);
+  if (!plain || Batch::any_active() || Tangents::any_of({inputs, count}))
+    return call_method(object, args, nargsf, kwnames);
   tn_status* status = nullptr;
   {
     const Unlocked unlocked(!self->brief);

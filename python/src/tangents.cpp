@@ -74,6 +74,13 @@ void Tangents::prepare_write(const Tensor& x, const Tensor& values) {
 
 const std::vector<Tangents*>& Tangents::active() { return levels(); }
 
+bool Tangents::any_of(std::span<tn_tensor* const> tensors) {
+  return std::ranges::any_of(levels(), [&](const Tangents* level) {
+    return std::ranges::any_of(tensors,
+                               [&](tn_tensor* x) { return level->tangent_of(x) != nullptr; });
+  });
+}
+
 Tangents::Noted::Noted(tn_tensor* x) : x_(x) {
   for (Tangents* level : levels()) {
     level->known_.try_emplace(x, Known{Tensor::share(x), Tensor()});

@@ -1,6 +1,7 @@
 // The side of the calls that forward mode sees: which tensors have a tangent, and the calls that take them.
 #pragma once
 
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -30,6 +31,8 @@ class Tangents : public RuleLayer {
 
   // The levels of this thread that are entered, the oldest first.
   static const std::vector<Tangents*>& active();
+  // Whether one of these has a tangent.
+  static bool any_of(std::span<tn_tensor* const> tensors);
   // While it lives, the levels that are entered are off.
   class AllOff {
    public:

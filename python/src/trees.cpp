@@ -56,6 +56,10 @@ PyObject* shape(PyObject* value, PyObject* tensors) {
   // Each of these equals only itself.
   if (value == Py_None || type == &PyBool_Type || type == &PyLong_Type || type == &PyUnicode_Type)
     return PyTuple_Pack(4, Py_None, value, kind, Py_None);
+  if (type == &PyFloat_Type) {  // 0.0 equals -0.0
+    const Ref text(PyObject_Repr(value));
+    return text ? PyTuple_Pack(4, Py_None, value, kind, text.get()) : nullptr;
+  }
   const Recursion deeper;
   if (!deeper) return nullptr;
   if (PyTuple_Check(value)) {

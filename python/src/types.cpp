@@ -11,6 +11,7 @@
 
 #include "guard.hpp"
 #include "tenon/graph.h"
+#include "tenon/recorded_device.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -161,28 +162,35 @@ nb::object device_named(const nb::object& name) {
   return nb::steal(device_object(device));
 }
 
+using detail::recorded_device;
+
+// In a trace, tensors say that they are where those lie that they stand for.
+std::string_view id_of(const DeviceObject& d) {
+  return detail::to_view(tn_device_id(recorded_device(d.device)));
+}
+
 void add_devices(nb::module_& m) {
   auto type =
       nb::class_<DeviceObject>(m, "Device",
                                "Where elements lie and ops run; tenon.device(name) finds one.")
-          .def_prop_ro(
-              "id", [](const DeviceObject& d) { return detail::to_view(tn_device_id(d.device)); })
+          .def_prop_ro("id", [](const DeviceObject& d) { return id_of(d); })
           .def_prop_ro("type",
                        [](const DeviceObject& d) {
-                         const std::string_view id = detail::to_view(tn_device_id(d.device));
+                         const std::string_view id = id_of(d);
                          return id.substr(0, id.find(':'));
                        })
           .def_prop_ro("index",
                        [](const DeviceObject& d) -> nb::object {
-                         const std::string_view id = detail::to_view(tn_device_id(d.device));
+                         const std::string_view id = id_of(d);
                          if (id.starts_with("meta")) return nb::none();  // there is only one
                          return nb::int_(id.find(':') == id.npos
                                              ? 0
                                              : std::stoi(std::string(id.substr(id.find(':') + 1))));
                        })
-          .def_prop_ro(
-              "plugin",
-              [](const DeviceObject& d) { return detail::to_view(tn_device_plugin(d.device)); })
+          .def_prop_ro("plugin",
+                       [](const DeviceObject& d) {
+                         return detail::to_view(tn_device_plugin(recorded_device(d.device)));
+                       })
           .def_prop_ro("info", info_of, "Name, kind, memory, compute units, dtypes.")
           .def("memory", memory_of, "What the caching allocator holds, in bytes and counts.")
           .def("reset_memory_peak", [](const DeviceObject& d) { tn_memory_reset_peak(d.device); })
@@ -204,27 +212,26 @@ void add_devices(nb::module_& m) {
                 check(status);
               },
               "Waits until all work is done.")
-          .def("__repr__",
-               [](const DeviceObject& d) {
-                 return "tenon.device('" + std::string(detail::to_view(tn_device_id(d.device))) +
-                        "')";
-               })
-          .def("__str__",
-               [](const DeviceObject& d) { return detail::to_view(tn_device_id(d.device)); })
+          .def(
+              "__repr__",
+              [](const DeviceObject& d) { return "tenon.device('" + std::string(id_of(d)) + "')"; })
+          .def("__str__", [](const DeviceObject& d) { return id_of(d); })
           .def("__hash__",
-               [](const DeviceObject& d) { return reinterpret_cast<uintptr_t>(d.device) >> 4; })
+               [](const DeviceObject& d) {
+                 return reinterpret_cast<uintptr_t>(recorded_device(d.device)) >> 4;
+               })
           .def(
               "__eq__",
               [](const DeviceObject& d, const nb::object& other) {
                 tn_device* device = nullptr;
                 const bool found = to_device(other.ptr(), device);
                 PyErr_Clear();  // no device of that name: not equal
-                return found && device == d.device;
+                return found && recorded_device(device) == recorded_device(d.device);
               },
               "other"_a.none())
           .def("__reduce__", [](const DeviceObject& d) {
             return nb::make_tuple(nb::module_::import_("tenon._devices").attr("_device"),
-                                  nb::make_tuple(detail::to_view(tn_device_id(d.device))));
+                                  nb::make_tuple(id_of(d)));
           });
   device_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   m.def("device", device_named, "name"_a,

@@ -4,6 +4,7 @@
 #include "batch.hpp"
 #include "bound.hpp"
 #include "graph.hpp"
+#include "tangents.hpp"
 #include "tenon/amp/autocast.hpp"
 
 namespace nb = nanobind;
@@ -88,8 +89,8 @@ class Guard {
   // The same objects, under the same modes, and tensors like those in a tuple or list.
   bool fits(const nb::handle tensors) {
     const bool good = tn_mode_get() == modes_ && !Batch::any_active() &&
-                      !AutocastLayer::of_this_thread().active() && like(tensors) && unchanged() &&
-                      versions() == versions_;
+                      Tangents::active().empty() && !AutocastLayer::of_this_thread().active() &&
+                      like(tensors) && unchanged() && versions() == versions_;
     fitted_ += good;
     return good;
   }

@@ -29,6 +29,8 @@ class Compiled:
         self._reads, self._fresh, self._changes, self._stale, self._shapes = _reads.Reads(fn), 0, 0, 0, 0
 
     def __call__(self, *args, **kwargs):
+        if self._refused:
+            return self._fn(*args, **kwargs)
         ready = self._ready
         if ready is not None and ready.given is None and not kwargs and ready.guard.fits(args):
             return self._at_once(ready, args, args, kwargs)
@@ -60,7 +62,7 @@ class Compiled:
     def _key_of(self, given, tensors):
         """What a program for this call depends on, or None if fn has to run as it is written."""
         wants_gradients = is_grad_enabled() and any(x.requires_grad for x in tensors)
-        if self._refused or wants_gradients or _core._inside_vmap() or _core._autocast_active() or _core._trace_active():
+        if wants_gradients or _core._inside_vmap() or _core._has_tangents() or _core._autocast_active() or _core._trace_active():
             return None
         if self._is_step and not self._may_trace:
             self._may_trace = True

@@ -179,7 +179,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
         return _place(_clone(_from_capsule(x)) if copy else _from_capsule(x), None, device)
     if not hasattr(x, '__dlpack__'):
         raise TypeError(f'[from_dlpack] {type(x).__name__} has no __dlpack__')
-    away = isinstance(x, Tensor) and x.device.type != 'cpu' and not x.requires_grad  # its device may have no DLPack code
+    away = isinstance(x, Tensor) and (x.device.type != 'cpu' or _core._traced(x)) and not x.requires_grad  # its device may have no DLPack code
     made = (_clone if copy else ops['alias'])(x) if away else _imported(x, copy)
     placed = _place(made, None, device)
     if copy is False and placed is not made:

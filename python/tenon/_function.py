@@ -75,7 +75,7 @@ def _tie(name, backward, inputs, outputs):
 
 def _in_trace(x):
     """An outside tensor as the trace has it, so that its gradient is on the trace's device; others as they are."""
-    return _core.ops['alias'](x) if isinstance(x, Tensor) and x.requires_grad and x.device.type != 'trace' else x
+    return _core.ops['alias'](x) if isinstance(x, Tensor) and x.requires_grad and not _core._traced(x) else x
 
 
 def _is_among(x, tensors):

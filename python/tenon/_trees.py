@@ -31,7 +31,7 @@ def shape_of(value, tensors):
 
 
 def _other_shape(value, tensors):
-    """The same for what is neither a tensor, a tuple, a list, a plain dict, nor a whole number or text, for which it is written in C++."""
+    """The same for what is neither a tensor, a tuple, a list, a plain dict, nor a number or text, for which it is written in C++."""
     if type(value) is collections.OrderedDict:
         return type(value), tuple(value), tuple([shape_of(one, tensors) for one in value.values()])
     if dataclasses.is_dataclass(value) and not isinstance(value, (type, dict)):
@@ -56,7 +56,7 @@ def _shape_of_object(value, tensors):
     first = len(tensors)
     try:
         parts = tuple([shape_of(one, tensors) for one in vars(value).values()])
-        if any(x.device.type == 'trace' for x in tensors[first:]):
+        if any(_core._traced(x) for x in tensors[first:]):
             return _Fields(kind), tuple(vars(value)), parts
     except RecursionError:  # it holds itself
         pass

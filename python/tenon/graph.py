@@ -434,7 +434,7 @@ def _call(tracing, fn, given, inputs, names):
             gives = _trees.shape_of(fn(*_trees.rebuilt(given, iter(inputs))), results)
         _check_result(gives, given)
         if isinstance(_steps.listener(), _steps.WriteListener) and any(
-                x.requires_grad and x.grad is not None and x.grad.device.type == 'trace' for _, x in known):
+                x.requires_grad and x.grad is not None and _core._traced(x.grad) for _, x in known):
             raise PreconditionError('[graph] the function leaves gradients behind, which runs would not: let an optimizer step in it')
         return gives, results
     except PreconditionError as error:

@@ -220,7 +220,8 @@ def take_along_axis(x, indices, /, axis=-1):
     wide = [_expand(each, [*shape[:axis], each.shape[axis], *shape[axis + 1:]]) for each in (x, indices)]
     index = wide[1]
     if kind_of(index.dtype) == 'signed integer':  # as in x[…], counted from the end
-        index = ops['where'](index < 0, index + x.shape[axis], index) if index.size and ops['any'](_core._behind(index) < 0) else index
+        behind = index.size and (_core._trace_active() or ops['any'](_core._behind(index) < 0))
+        index = ops['where'](index < 0, index + x.shape[axis], index) if behind else index
     return ops['gather'](wide[0], axis, index)
 
 

@@ -6,7 +6,7 @@ from .. import _core
 from .._core import ops
 from .._creation import from_dlpack
 from .._errors import InvalidArgumentError
-from ._common import arange, cast, check, dim_of, full, into, number_dtype, somewhere
+from ._common import arange, broken, cast, check, dim_of, full, into, number_dtype
 from .create import arange as _arange
 from .join import split as _split
 from .linalg import householder_product as orgqr
@@ -120,7 +120,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         offsets = ops['pad'](ops['cumsum'](cast(lengths, _core.int64), -1), (1, 0))
     count, size = offsets.shape[-1] - 1, check(data).shape[axis]
     # Elements after the last part go to an extra part, which is dropped.
-    if not unsafe and somewhere(ops['select'](offsets, -1, count) != size):
+    if not unsafe and broken(ops['select'](offsets, -1, count) != size):
         raise InvalidArgumentError(f'[segment_reduce] lengths must add up to {size}')
     # The number of part ends before an element is the number of its part.
     ends = ops['slice'](offsets, -1, 1, count + 1)

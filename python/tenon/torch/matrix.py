@@ -253,7 +253,7 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     first, second = (ops['contiguous'](ops['transpose'](x, -1, -2)) for x in (x1, x2))
     first, second = ops['unsqueeze'](first, -1), ops['unsqueeze'](second, -2)
     terms = x1.size * x2.shape[-2]
-    if terms <= _BLOCK or x1.device.type != 'cpu' or differentiated(x1, x2):
+    if terms <= _BLOCK or x1.device.type != 'cpu' or _core._trace_active() or differentiated(x1, x2):
         return named(_distances(first, second, p), 'CdistBackward0', *given)
     rows = max(1, x1.shape[-2] * _BLOCK // terms)
     return ops['concat']([_distances(ops['slice'](first, -2, at, at + rows), second, p) for at in range(0, x1.shape[-2], rows)], -2)

@@ -6,7 +6,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, ops
 from .._errors import InvalidArgumentError
-from ._common import cast, check, defaults, into, rank, shape_of, sizes_of, somewhere
+from ._common import broken, cast, check, defaults, into, rank, shape_of, sizes_of
 from .create import device_of, finish, full, laid_like
 from .generators import Generator as Generator
 from .generators import default_generator
@@ -89,14 +89,14 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability given by each element, else 0."""
     if p is not None:
         input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else defaults.dtype, device=input.device)
-    if rank(check(input).dtype) != 2 or somewhere((input < 0) | (input > 1)):
+    if rank(check(input).dtype) != 2 or broken((input < 0) | (input > 1)):
         raise InvalidArgumentError('[bernoulli] needs probabilities from 0 to 1')
     return into(out, cast(ops['bernoulli'](input.detach(), generator), input.dtype))
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Normal numbers with mean and std, which are tensors or numbers; for two numbers in a given size."""
-    if not isinstance(std, Tensor) and std < 0 or isinstance(std, Tensor) and somewhere(std < 0):
+    if not isinstance(std, Tensor) and std < 0 or isinstance(std, Tensor) and broken(std < 0):
         raise InvalidArgumentError('[normal] std must not be negative')
     if size is not None:
         return finish(randn(*size, generator=generator, dtype=dtype, device=device) * std + mean, requires_grad, out)
@@ -115,7 +115,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if num_samples <= 0 or (not replacement and num_samples > n):
         raise InvalidArgumentError(f'[multinomial] {num_samples} of {n}')
     x = input.detach()
-    if somewhere((x < 0) | ~ops['isfinite'](x)) or somewhere(ops['sum'](x, -1) <= 0):
+    if broken((x < 0) | ~ops['isfinite'](x)) or broken(ops['sum'](x, -1) <= 0):
         raise InvalidArgumentError('[multinomial] weights must be finite, not negative, and not all 0')
     if replacement:
         ends = ops['cumsum'](x, -1)

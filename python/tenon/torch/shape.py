@@ -318,7 +318,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
         dim1, dim2, offset = dim2, dim1, -offset
     *batch, n = input.shape
     size = n + abs(offset)
-    if input.device.type == 'cpu' and not _core._inside_vmap() and not differentiated(input):
+    if input.device.type == 'cpu' and not _core._trace_active() and not _core._inside_vmap() and not differentiated(input):
         found = ops['full']((*batch, size, size), 0, input.dtype)
         ops['diagonal'](found, offset, -2, -1).copy_(input)
     else:  # row by row, each element is followed by `size` zeros

@@ -6,7 +6,7 @@ from .._core import ops
 from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
 from .._levels import levels
 from ._backward_names import named
-from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, returned, somewhere
+from ._common import Tensor, arange, at_least_1d, broken, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, returned, somewhere
 from .create import linspace
 
 _where = ops['where']
@@ -108,7 +108,7 @@ def _median(x, dim, keepdim, skip):
         if not x.size:
             return full((), math.nan if rank(x.dtype) == 2 else 0, x)
         flat = ops['reshape'](x, (-1,))
-        plain = x.device.type == 'cpu' and not levels() and not differentiated(x)  # its elements may be read
+        plain = x.device.type == 'cpu' and not _core._trace_active() and not levels() and not differentiated(x)  # its elements may be read
         found = _selected(flat, (flat.size - 1) // 2) if plain and not skip and flat.size >= _MANY else None
         return _median(flat, 0, False, skip).values if found is None else found
     name, dim, input = 'nanmedian' if skip else 'median', dim_of(dim, x.ndim), x
@@ -183,7 +183,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
         q = full((), q, x)
     elif q.ndim > 1 or q.dtype is not x.dtype:
         raise InvalidArgumentError(f'[quantile] q must be a number or a row of dtype {x.dtype}')
-    elif somewhere((q < 0) | (q > 1)):
+    elif broken((q < 0) | (q > 1)):
         raise InvalidArgumentError('[quantile] q must be 0 to 1')
     ndim = x.ndim
     if dim is None:
@@ -472,7 +472,7 @@ def _observations(fweights, aweights, n):
             raise InvalidArgumentError(f'[cov] {name} of shape {weights.shape} for {n} observations')
         if (rank(weights.dtype) != 1) if name == 'fweights' else (rank(weights.dtype) != 2):
             raise DtypeError(f'[cov] {name} has dtype {weights.dtype}')
-        if somewhere(weights < 0):
+        if broken(weights < 0):
             raise InvalidArgumentError(f'[cov] {name} must not be negative')
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights

@@ -3,7 +3,7 @@ import math
 
 import tenon.torch as torch
 
-from .._common import somewhere
+from .._common import broken, somewhere
 from . import constraints
 from .continuous import uniform_like
 from .distribution import Distribution, ExponentialFamily, broadcast_all, lazy_property, logits_to_probs, probs_to_logits
@@ -81,7 +81,7 @@ class Geometric(_OfOdds):
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._take(probs, logits)
         super().__init__(self._given.shape, validate_args=validate_args)
-        if self._validate_args and probs is not None and somewhere(~(self.probs > 0)):
+        if self._validate_args and probs is not None and broken(~(self.probs > 0)):
             raise ValueError('[Geometric] probs must be above 0')
 
     mean = property(lambda self: 1 / self.probs - 1)

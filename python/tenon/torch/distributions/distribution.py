@@ -4,7 +4,7 @@ import warnings
 
 import tenon.torch as torch
 
-from .._common import somewhere
+from .._common import broken
 from . import constraints
 
 
@@ -79,7 +79,7 @@ class Distribution:
             if constraints.is_dependent(constraint) or name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
                 continue
             value = getattr(self, name)
-            if somewhere(~constraint.check(value)):
+            if broken(~constraint.check(value)):
                 raise ValueError(refusal(self, name, value))
 
     def expand(self, batch_shape, _instance=None):
@@ -199,7 +199,7 @@ class Distribution:
             support = self.support
         except NotImplementedError:
             return
-        if somewhere(~support.check(value)):
+        if broken(~support.check(value)):
             raise ValueError(f'[{name}] the value must be within the support ({support!r}), but found invalid values:\n{value}')
 
     def _enumerated(self, count, dtype, device, expand):

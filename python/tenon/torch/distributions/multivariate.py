@@ -3,7 +3,7 @@ import math
 
 import tenon.torch as torch
 
-from .._common import somewhere
+from .._common import broken
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, lazy_property, refusal
 from .gammas import Beta, Chi2
@@ -35,7 +35,7 @@ class _OfCovariance(Distribution):
 
     def _keep(self, name, given):
         setattr(self, name, given)
-        if self._validate_args and somewhere(~self.arg_constraints[name].check(given)):
+        if self._validate_args and broken(~self.arg_constraints[name].check(given)):
             raise ValueError(refusal(self, name, given))
         self._root = given if name == 'scale_tril' else torch.linalg.cholesky(given) if name == 'covariance_matrix' else _root_of_inverse(given)
 
@@ -179,7 +179,7 @@ class Wishart(_OfCovariance, ExponentialFamily):
             raise ValueError(f'[Wishart] {name} needs at least two dimensions')
         df = df if isinstance(df, torch.Tensor) else torch.tensor(float(df), dtype=matrix.dtype, device=matrix.device)
         batch, events = torch.broadcast_shapes(df.shape, matrix.shape[:-2]), matrix.shape[-2:]
-        if somewhere(df <= events[-1] - 1):
+        if broken(df <= events[-1] - 1):
             raise ValueError(f'[Wishart] df is {df}, must be above {events[-1] - 1}')
         self.df, self._event_shape = df.expand(batch), events
         self._keep(name, matrix.expand((*batch, *events)))

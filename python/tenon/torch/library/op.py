@@ -54,8 +54,6 @@ class CustomOpDef:
         tensors = [x for x in Flattening(args).split(args) if isinstance(x, Tensor)]
         kind = tensors[0].device.type if tensors else 'cpu'
         kernel = self._kernels.get(kind) or (self._fake if kind == 'meta' else None) or self._kernels.get(None)
-        if kernel is None and kind == 'trace':  # whatever device is recorded
-            kernel = next(iter(self._kernels.values()), None)
         if kernel is None:
             raise UnimplementedError(f'[{self._qualname}] has no kernel for {kind}: those of {sorted(map(str, self._kernels))} are registered, '
                                      'register_kernel() adds one')

@@ -33,7 +33,7 @@ def _is_causal(mask, is_causal, size):
     """Whether a mask forbids exactly what comes later, if the caller does not say."""
     if is_causal is not None:
         return bool(is_causal)
-    if mask is None or mask.shape != (size, size):
+    if mask is None or mask.shape != (size, size) or tenon._core._traced(mask):
         return False
     later = ops['triu'](ops['full']((size, size), True, tenon.bool, mask.device), 1)
     forbidden = mask if mask.dtype is tenon.bool else ops['equal'](mask, -math.inf)

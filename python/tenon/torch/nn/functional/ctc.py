@@ -2,7 +2,7 @@
 from .... import _core
 from ...._core import ops
 from ...._errors import InvalidArgumentError
-from ..._common import Tensor, arange, cast, check, in_float32, largest, rank, somewhere
+from ..._common import Tensor, arange, broken, cast, check, in_float32, largest, rank
 from .loss import _reduction
 
 
@@ -39,8 +39,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     if not 0 <= blank < classes:
         raise InvalidArgumentError(f'[ctc_loss] blank {blank} of {classes} classes')
     inputs, labels = _lengths('input_lengths', input_lengths, batch, x), _lengths('target_lengths', target_lengths, batch, x)
-    most = int(largest(labels)) if batch else 0
-    if somewhere(inputs > steps) or somewhere(inputs < 0) or somewhere(labels < 0):
+    padded = targets.ndim == 2 and _core._trace_active()  # without elements, as many labels as there is room for
+    most = int(largest(labels)) if batch and not padded else 0
+    if broken((inputs > steps) | (inputs < 0)) or broken(labels < 0):
         raise InvalidArgumentError(f'[ctc_loss] input_lengths must be 0 to {steps}, target_lengths not negative')
     targets = cast(ops['unsqueeze'](targets, 0) if single and targets.ndim == 1 else targets, _core.int64)
     if targets.ndim == 2 and targets.shape[0] != batch or targets.shape[-1] < most:
