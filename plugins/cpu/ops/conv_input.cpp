@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/conv.hpp"
+#include "ops/conv_folded.hpp"
 #include "ops/conv_taps.hpp"
 #include "ops/conv_unfolded.hpp"
 #include "ops/matmul_gemm.hpp"
@@ -159,6 +160,7 @@ void conv_backward_input(const ConvGeometry& g, const T* grad, const T* weight, 
                      .c = gx + image * g.channels * plane,
                      .c_row = plane};
     });
+  if (wants_folding(g)) return folded_backward_input(g, grad, weight, gx);
   const int64_t work = g.filters * g.depth() * g.out_plane();  // of an image
   const Plan p(g, sizeof(T));
   T* weights = workspace<T>(Workspace::Weights, p.weights);

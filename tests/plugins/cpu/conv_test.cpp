@@ -199,6 +199,23 @@ TEST(Conv, FewFiltersOfAGroup) {
   }
 }
 
+// Few outputs beside inputs, or a lone channel, whose gradients are folded: kernels that span a side, clipped by padding, in pieces of some
+// rows; rows of taps that are longer than those of outputs, and shorter ones.
+TEST(Conv, FewOutputs) {
+  uint32_t seed = 1700;
+  for (const DType dtype : {DType::F32, DType::F64, DType::F16}) {
+    check({{3, 1, 20, 30}, {24, 1, 3, 30}, {1}, {0}, {1}}, dtype, seed += 5);
+    check({{2, 1, 22, 90}, {16, 1, 22, 1}, {1}, {0}, {1}}, dtype, seed += 5);
+    check({{2, 3, 9, 70}, {32, 3, 9, 5}, {1}, {0, 2}, {1, 2}}, dtype, seed += 5);
+    check({{2, 4, 40, 6}, {10, 2, 7, 6}, {1}, {2, 1}, {2, 1}, 2}, dtype, seed += 5);
+    check({{1, 1, 50, 60}, {20, 1, 3, 3}, {2, 3}, {1, 4}, {1}}, dtype, seed += 5);
+    check({{1, 5, 6, 12, 11}, {30, 5, 5, 4, 11}, {1, 2, 1}, {1, 0, 0}, {1}}, dtype, seed += 5);
+    check({{2, 2, 12}, {16, 2, 4}, {3}, {5}, {3}}, dtype, seed += 5);
+    check({{1, 1, 3, 3}, {8, 1, 2, 2}, {9}, {4}, {5}}, dtype, seed += 5);  // some are never read
+  }
+  check({{2, 2, 120, 100}, {48, 2, 9, 90}, {1}, {0}, {1}}, DType::F32, seed += 5);
+}
+
 // Slices of depth that share a copy: a rest of them, strides and dilations of depth, more than the copy has room for, lines that are
 // shorter and longer than vectors.
 TEST(Conv, SlicesOfDepthShareACopy) {
