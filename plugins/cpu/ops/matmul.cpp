@@ -6,6 +6,7 @@
 #include "kernels.hpp"
 #include "ops/matmul_activation.hpp"
 #include "ops/matmul_gemm.hpp"
+#include "ops/workspace.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
@@ -28,9 +29,49 @@ Gemm<T> product_at(const Product& p, int64_t batch, T* c) {
           p.n};
 }
 
+// Few rows at a time of one and the same b, as of a tensor (time, batch, k) that was (batch, time, k).
+bool scatters_rows(const Product& p) {
+  constexpr int64_t kFewRows = 32;  // fewer would wait for b, which each product reads anew
+  const auto* const b = p.b.batch.begin();
+  return p.batches > 1 && p.m < kFewRows &&
+         std::all_of(b, b + p.ndim, [](int64_t step) { return step == 0; });
+}
+
+// The rows of a in some products, side by side.
+template <class T>
+const T* gathered_rows(const Product& p, int64_t first, int64_t count) {
+  T* const to = workspace<T>(Workspace::Columns, count * p.m * p.k);
+  parallel_for(count, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(1, p.m * p.k)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin * p.m; i < end * p.m; ++i) {
+                   const T* const row = data_of<const T>(*p.a.view) +
+                                        p.offsets(first + i / p.m, p.ndim).a + i % p.m * p.a.row;
+                   for (int64_t x = 0; x < p.k; ++x) to[i * p.k + x] = row[x * p.a.column];
+                 }
+               });
+  return to;
+}
+
+// Such products as few large ones, of as many rows as stay in L2 or leave b's panels a small share.
+template <class T>
+void run_scattered(const Product& p, Gemm<T> g, T* c) {
+  constexpr int64_t kCached = int64_t{1} << 18;
+  const int64_t rows = std::max(2 * kRowBlock, kCached / std::max<int64_t>(1, p.k)),
+                parts = (p.batches * p.m + rows - 1) / rows;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t i = p.batches * part / parts, count = p.batches * (part + 1) / parts - i;
+    g.m = count * p.m, g.n = p.n, g.k = p.k;
+    g.a = gathered_rows<T>(p, i, count), g.a_row = p.k, g.a_col = 1;
+    g.b = data_of<const T>(*p.b.view), g.b_row = p.b.row, g.b_col = p.b.column;
+    g.c = c + i * p.m * p.n, g.c_row = p.n;
+    parallel_gemm(g);
+  }
+}
+
 template <class T>
 void run_product(const Product& p, const Gemm<T>& like, T* c) {
   if (p.empty()) return;
+  if (like.row_bias == nullptr && scatters_rows(p)) return run_scattered(p, like, c);
   parallel_gemms(p.batches, [&](int64_t batch) {
     Gemm<T> g = product_at<T>(p, batch, c);
     g.column_bias = like.column_bias;

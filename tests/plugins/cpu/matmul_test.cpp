@@ -416,6 +416,23 @@ TEST(Linear, LayoutsAndLargeBias) {
 }
 
 // A single column is processed as a row, with one bias value for all of it; a bias may also be one value shown many times.
+// Few rows at a time, as of a tensor (time, batch, k) that was (batch, time, k), are one product, in the same bits; many of them a few.
+TEST(Linear, RowsApart) {
+  for (const DType dtype : {DType::F32, DType::F64})
+    for (const Shape& shape : {Shape{2, 50, 40}, Shape{3, 7, 5, 64}, Shape{3, 1000, 130}}) {
+      const Tensor x = tenon::rand(shape).to(dtype).transpose(0, 1),
+                   weight = tenon::rand({33, shape.back()}).to(dtype),
+                   bias = tenon::rand({33}).to(dtype);
+      const auto expect_same = [&](const Tensor& of_view, const Tensor& of_copy) {
+        EXPECT_EQ(values(of_view), values(of_copy)) << shape.size() << " " << shape.back();
+      };
+      const Tensor copy = x.contiguous();
+      expect_same(linear(x, weight, bias), linear(copy, weight, bias));
+      expect_same(linear(x, weight, {}, "relu"), linear(copy, weight, {}, "relu"));
+      expect_same(matmul(x, weight.transpose(0, 1)), matmul(copy, weight.transpose(0, 1)));
+    }
+}
+
 TEST(Linear, OneColumnAndOneValue) {
   for (const Shape& shape : {Shape{33, 7}, Shape{900, 700}})
     for (const DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {
