@@ -47,7 +47,7 @@ class Declaration:
     def type_name(self):
         """None if it is a function."""
         head = self.head[end_of(self.head, self.head.index('<'), '<', '>'):] if self.is_template else self.head
-        found = re.match(r'\s*(?:class|struct|enum class|using) (\w+)', head)
+        found = re.match(r'\s*(?:class|struct|enum class|using(?= \w+ =)) (\w+)', head)
         return found and found[1]
 
 

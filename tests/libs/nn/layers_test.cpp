@@ -283,7 +283,7 @@ TEST(Layers, TablesAndDistancesAsRecorded) {
     return bilinear(steps({5, 4}, 5, DType::F64), steps({5, 3}, 3, DType::F64));
   });
   EXPECT_EQ(error_of([&] { summed(row); }).substr(0, 42),
-            "[EmbeddingBag] input has rank 1: must be 2");
+            "[embedding_bag] index has rank 1: must be ");
 }
 
 // The share of channels that are zero as a whole; a channel is never zeroed in part.

@@ -100,11 +100,11 @@ TEST(Losses, CTC) {
   EXPECT_EQ(nn::CTCLoss(0, "none")(x, labels, short_one, lengths)[0].item<float>(), INFINITY);
   EXPECT_EQ(nn::CTCLoss(0, "none", true)(x, labels, short_one, lengths)[0].item<float>(), 0);
   EXPECT_EQ(error_of([&] { nn::CTCLoss(5)(x, labels, inputs, lengths); }),
-            "[CTCLoss] blank 5 of 5 classes");
+            "[ctc_loss] blank 5 of 5 classes");
   EXPECT_EQ(error_of([&] {
               nn::CTCLoss()(x, labels, tensor({7, 5, 3}), lengths);
             }),
-            "[CTCLoss] input_lengths must be 0 to 6, target_lengths not negative");
+            "[ctc_loss] input_lengths must be 0 to 6, target_lengths not negative");
 }
 
 TEST(Losses, Gradients) {
@@ -129,12 +129,12 @@ TEST(Losses, Gradients) {
 TEST(Losses, Mistakes) {
   const Tensor a = steps({6, 5});
   EXPECT_EQ(error_of([&] { nn::GaussianNLLLoss()(a, a, a); }),
-            "[GaussianNLLLoss] var must not be negative");
-  EXPECT_EQ(
-      error_of([&] { nn::MultiMarginLoss()(a, a); }),
-      "[MultiMarginLoss] input has shape (6, 5) and target (6, 5), must be (N, C) or (C) and (6,)");
+            "[gaussian_nll_loss] var must not be negative");
+  EXPECT_EQ(error_of([&] { nn::MultiMarginLoss()(a, a); }),
+            "[multi_margin_loss] input has shape (6, 5) and target (6, 5), must be (N, C) or (C) "
+            "and (6,)");
   EXPECT_EQ(error_of([&] { nn::TripletMarginLoss()(a, a[0], a); }),
-            "[TripletMarginLoss] ranks 2, 1 and 2 differ");
+            "[triplet_margin_loss] ranks 2, 1 and 2 differ");
   EXPECT_EQ(error_of([&] { nn::MSELoss().call(std::vector{a}); }),
             "[MSELoss] 1 tensors, must be 2");
   EXPECT_EQ(nn::MSELoss().call(std::vector{a, a})[0].item<float>(), 0);

@@ -86,7 +86,7 @@ TEST(Spatial, Unpooling) {
   EXPECT_EQ(error_of([&] {
               unpool(fewer.values, fewer.indices, {5, 9});
             }),
-            "[MaxUnpool2d] output_size is 9, must be nearer to 6 than the stride 2");
+            "[max_unpool2d] output_size is 9, must be nearer to 6 than the stride 2");
   EXPECT_EQ(AdaptiveMaxPool2d(2).forward_with_indices(steps({2, 4, 5, 7})).indices.shape(3), 2);
 }
 
@@ -130,7 +130,7 @@ TEST(Spatial, Mistakes) {
   EXPECT_EQ(error_of([&] {
               InstanceNorm2d(4)(ones({2, 4, 1, 1}));
             }),
-            "[InstanceNorm2d] one value for each channel has no variance: shape (2, 4, 1, 1)");
+            "[instance_norm] one value for each channel has no variance: shape (2, 4, 1, 1)");
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 """Every public function of PyTorch is offered, or a table says why not; and what the namespace itself knows."""
 import importlib
 import inspect
+import pathlib
+import re
 
 import pytest
 
 import tenon
 import tenon.torch as ours
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 NAMESPACES = '', 'special', 'linalg', 'fft', 'nn.functional', 'nn.init', 'random', 'testing', 'foreach'
 
 
@@ -30,6 +33,15 @@ def test_every_function_is_offered_or_refused_by_name(torch, namespace):
                 silent.append(name)
     assert not silent
     assert said < 210 if not namespace else said <= 15
+
+
+def test_functions_of_libtorch(torch):
+    """tenon::nn::functional has LibTorch's functions of networks: the C++ test that uses each name is compiled with the others."""
+    headers = (pathlib.Path(torch.__file__).parent / 'include/torch/csrc/api/include/torch/nn/functional').glob('*.h')
+    declared = re.compile(r'^inline (?:Tensor|std::tuple<[^>]*>) ([a-z]\w*)\(', re.MULTILINE)
+    theirs = {name for header in headers for name in declared.findall(header.read_text())}
+    ours = set(re.findall(r'using nn::functional::(\w+);', (ROOT / 'tests/libs/nn/functional_test.cpp').read_text()))
+    assert len(theirs) > 80 and theirs - ours == {'multi_head_attention_forward'}
 
 
 @pytest.mark.parametrize('namespace', NAMESPACES)

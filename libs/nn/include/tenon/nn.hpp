@@ -12,6 +12,7 @@
 #include "tenon/nn/dropout.hpp"
 #include "tenon/nn/embedding_bag.hpp"
 #include "tenon/nn/fractional_pool.hpp"
+#include "tenon/nn/functional.hpp"
 #include "tenon/nn/init.hpp"
 #include "tenon/nn/linear.hpp"
 #include "tenon/nn/loss.hpp"
@@ -25,6 +26,7 @@
 #include "tenon/nn/pool.hpp"
 #include "tenon/nn/quantized.hpp"
 #include "tenon/nn/recurrent.hpp"
+#include "tenon/nn/resample.hpp"
 #include "tenon/nn/spatial.hpp"
 #include "tenon/nn/transformer.hpp"
 

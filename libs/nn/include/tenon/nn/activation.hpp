@@ -1,4 +1,4 @@
-// Activations as modules, and in `functional` those that are no ops.
+// Activations as functions and as modules.
 #ifndef TENON_NN_ACTIVATION_HPP
 #define TENON_NN_ACTIVATION_HPP
 
@@ -8,6 +8,11 @@
 namespace tenon::nn {
 
 namespace functional {
+using tenon::elu, tenon::gelu, tenon::hardsigmoid, tenon::hardswish, tenon::leaky_relu,
+    tenon::log_softmax, tenon::mish, tenon::relu, tenon::selu, tenon::sigmoid, tenon::silu,
+    tenon::softmax, tenon::softplus, tenon::tanh;
+
+inline Tensor logsigmoid(const Tensor& x) { return log_sigmoid(x); }
 // x above 0, alpha · (exp(x / alpha) - 1) below.
 inline Tensor celu(const Tensor& x, double alpha = 1) {
   if (alpha == 0) nn::detail::refuse("celu", "alpha must not be 0");
@@ -65,6 +70,18 @@ inline Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 
 inline Tensor softmin(const Tensor& x, std::optional<int64_t> dim = {}) {
   return softmax(-x, dim.value_or(x.ndim() <= 1 || x.ndim() == 3 ? 0 : 1));
 }
+// softmax of logits with Gumbel noise (Jang et al. 2017, equation 2). hard: one-hot, with the gradient of the soft sample.
+inline Tensor gumbel_softmax(const Tensor& logits, double tau = 1, bool hard = false,
+                             int64_t dim = -1) {
+  nn::detail::check_positive("gumbel_softmax", "tau", tau);
+  const Tensor draw = uniform(logits.shape(), 0, 1, logits.dtype(), logits.device());
+  Tensor soft = softmax((logits - (-draw.clamp(1e-20).log()).log()) / tau, dim);
+  if (!hard) return soft;
+  const Tensor place = soft.detach().argmax(dim, true);
+  const Tensor one =
+      scatter(zeros_like(soft), dim, place, ones(place.shape(), soft.dtype(), soft.device()));
+  return one - soft.detach() + soft;
+}
 }  // namespace functional
 
 #define TENON_ACTIVATION(Name, function)                             \
@@ -82,7 +99,7 @@ TENON_ACTIVATION(Mish, mish)
 TENON_ACTIVATION(SELU, selu)
 TENON_ACTIVATION(Hardsigmoid, hardsigmoid)
 TENON_ACTIVATION(Hardswish, hardswish)
-TENON_ACTIVATION(LogSigmoid, log_sigmoid)
+TENON_ACTIVATION(LogSigmoid, functional::logsigmoid)
 TENON_ACTIVATION(Softsign, functional::softsign)
 TENON_ACTIVATION(Tanhshrink, functional::tanhshrink)
 #undef TENON_ACTIVATION

@@ -8,6 +8,29 @@
 
 namespace tenon::nn {
 
+namespace functional {
+struct ScaledDotProductAttentionFuncOptions {
+  Tensor attn_mask = {};  // bool, where true allows, or added to the scores
+  double dropout_p = 0;
+  bool is_causal = false;
+  std::optional<double> scale = {};  // 1 / √E where absent
+};
+
+// softmax(scale · query · keyᵀ + attn_mask) · value, of (B, heads, length, E); key and value may have fewer heads, each for a group of
+// query's (Vaswani et al. 2017, equation 1).
+inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key,
+                                           const Tensor& value,
+                                           const ScaledDotProductAttentionFuncOptions& o = {}) {
+  const char* const where = "scaled_dot_product_attention";
+  if (o.attn_mask.defined() && o.is_causal)
+    nn::detail::refuse(where, "attn_mask and is_causal exclude each other");
+  if (nn::detail::check_part(where, "dropout_p", o.dropout_p) > 0)
+    nn::detail::refuse(where, "dropout_p", nn::detail::text_of(o.dropout_p),
+                       "must be 0: MultiheadAttention has dropout");
+  return attention(query, key, value, o.attn_mask, o.is_causal, o.scale).y;
+}
+}  // namespace functional
+
 struct MultiheadAttentionOptions {
   double dropout = 0;
   bool bias = true;

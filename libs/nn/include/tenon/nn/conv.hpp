@@ -2,11 +2,62 @@
 #ifndef TENON_NN_CONV_HPP
 #define TENON_NN_CONV_HPP
 
+#include "tenon/nn/detail/batch.hpp"
 #include "tenon/nn/detail/sizes.hpp"
 #include "tenon/nn/init.hpp"
 #include "tenon/nn/module.hpp"
 
 namespace tenon::nn {
+
+namespace functional {
+struct ConvFuncOptions {
+  Sizes stride = 1;
+  Sizes padding = 0;
+  Sizes dilation = 1;
+  int64_t groups = 1;
+};
+struct ConvTransposeFuncOptions {
+  Sizes stride = 1;
+  Sizes padding = 0;
+  Sizes output_padding = 0;
+  int64_t groups = 1;
+  Sizes dilation = 1;
+};
+
+// A convolution of x (N, C, spatial…) or (C, spatial…) with weight (filters, C / groups, kernel…).
+template <size_t Dims>
+Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+            const ConvFuncOptions& o = {}) {
+  return nn::detail::of_batch("conv" + std::to_string(Dims) + 'd', x, Dims, [&](const Tensor& all) {
+    return tenon::conv(all, weight, bias, o.stride.list(), o.padding.list(), o.dilation.list(),
+                       o.groups);
+  });
+}
+// The gradient of such a convolution by its input, with weight (C, filters / groups, kernel…).
+template <size_t Dims>
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                      const ConvTransposeFuncOptions& o = {}) {
+  const std::string where = "conv_transpose" + std::to_string(Dims) + 'd';
+  return nn::detail::of_batch(where, x, Dims, [&](const Tensor& all) {
+    return tenon::conv_transpose(all, weight, bias, o.stride.list(), o.padding.list(),
+                                 o.output_padding.list(), o.dilation.list(), o.groups);
+  });
+}
+#define TENON_CONV(Dims)                                                                      \
+  inline Tensor conv##Dims##d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, \
+                              const ConvFuncOptions& options = {}) {                          \
+    return conv<Dims>(x, weight, bias, options);                                              \
+  }                                                                                           \
+  inline Tensor conv_transpose##Dims##d(const Tensor& x, const Tensor& weight,                \
+                                        const Tensor& bias = {},                              \
+                                        const ConvTransposeFuncOptions& options = {}) {       \
+    return conv_transpose<Dims>(x, weight, bias, options);                                    \
+  }
+TENON_CONV(1)
+TENON_CONV(2)
+TENON_CONV(3)
+#undef TENON_CONV
+}  // namespace functional
 
 struct ConvOptions {
   Sizes stride = 1;
@@ -85,8 +136,8 @@ class Conv : public detail::ConvBase<ConvOptions, false> {
        const ConvOptions& options = {})
       : ConvBase(Dims, in_channels, out_channels, kernel_size, options) {}
   Tensor forward(const Tensor& x) override {
-    return conv(x, weight, bias, options_.stride.list(), options_.padding.list(),
-                options_.dilation.list(), options_.groups);
+    return functional::conv<Dims>(
+        x, weight, bias, {options_.stride, options_.padding, options_.dilation, options_.groups});
   }
   std::string describe() const override { return title(); }
 };
@@ -101,9 +152,10 @@ class ConvTranspose : public detail::ConvBase<ConvTransposeOptions, true> {
                 const ConvTransposeOptions& options = {})
       : ConvBase(Dims, in_channels, out_channels, kernel_size, options) {}
   Tensor forward(const Tensor& x) override {
-    return conv_transpose(x, weight, bias, options_.stride.list(), options_.padding.list(),
-                          options_.output_padding.list(), options_.dilation.list(),
-                          options_.groups);
+    return functional::conv_transpose<Dims>(
+        x, weight, bias,
+        {options_.stride, options_.padding, options_.output_padding, options_.groups,
+         options_.dilation});
   }
   std::string describe() const override { return title(); }
 };

@@ -121,5 +121,20 @@ class FractionalMaxPool : public Module {
 using FractionalMaxPool2d = FractionalMaxPool<2>;
 using FractionalMaxPool3d = FractionalMaxPool<3>;
 
+namespace functional {
+#define TENON_FRACTIONAL_POOL(Dims)                                                         \
+  inline MaxPoolResult fractional_max_pool##Dims##d_with_indices(                           \
+      const Tensor& x, const Sizes& kernel_size, const FractionalMaxPoolOptions& options) { \
+    return FractionalMaxPool<Dims>(kernel_size, options).forward_with_indices(x);           \
+  }                                                                                         \
+  inline Tensor fractional_max_pool##Dims##d(const Tensor& x, const Sizes& kernel_size,     \
+                                             const FractionalMaxPoolOptions& options) {     \
+    return fractional_max_pool##Dims##d_with_indices(x, kernel_size, options).values;       \
+  }
+TENON_FRACTIONAL_POOL(2)
+TENON_FRACTIONAL_POOL(3)
+#undef TENON_FRACTIONAL_POOL
+}  // namespace functional
+
 }  // namespace tenon::nn
 #endif

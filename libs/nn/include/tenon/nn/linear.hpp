@@ -8,6 +8,30 @@
 
 namespace tenon::nn {
 
+namespace functional {
+// x·Wᵀ + b over the last dimension.
+inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}) {
+  return tenon::linear(x, weight, bias);
+}
+// x₁·W·x₂ + b, weight (out, in₁, in₂).
+inline Tensor bilinear(const Tensor& x1, const Tensor& x2, const Tensor& weight,
+                       const Tensor& bias = {}) {
+  const Tensor y = einsum("...i,oij,...j->...o", {x1, weight, x2});
+  return bias.defined() ? y + bias : y;
+}
+// The rows of weight that index names. Row `padding_idx` gets no gradient.
+inline Tensor embedding(const Tensor& index, const Tensor& weight,
+                        std::optional<int64_t> padding_idx = {}) {
+  return tenon::embedding(weight, index, padding_idx);
+}
+// 1 at the place of each label, 0 elsewhere: (…, classes); as many classes as the labels need where it is -1.
+inline Tensor one_hot(const Tensor& labels, int64_t num_classes = -1) {
+  if (num_classes == -1 && labels.numel() == 0)
+    nn::detail::refuse("one_hot", "without labels num_classes must be given");
+  return tenon::one_hot(labels, num_classes == -1 ? labels.max().item<int64_t>() + 1 : num_classes);
+}
+}  // namespace functional
+
 // y = x·Wᵀ + b over the last dimension.
 class Linear : public Module {
  public:
@@ -44,8 +68,7 @@ class Bilinear : public ModuleOf<Tensor(const Tensor&, const Tensor&)> {
         "bias", with_bias ? init::detail::layer_default({out_features}, fan_in) : Tensor());
   }
   Tensor forward(const Tensor& input1, const Tensor& input2) override {
-    const Tensor y = einsum("...i,oij,...j->...o", {input1, weight, input2});
-    return bias.defined() ? y + bias.get() : y;
+    return functional::bilinear(input1, input2, weight, bias);
   }
   std::string describe() const override { return "Bilinear"; }
 

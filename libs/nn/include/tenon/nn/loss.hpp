@@ -8,6 +8,12 @@
 namespace tenon::nn {
 
 namespace detail {
+inline Tensor reduced(const char* where, const Tensor& x, const std::string& reduction) {
+  if (reduction == "mean") return x.mean();
+  if (reduction == "sum") return x.sum();
+  check_one_of(where, "reduction", reduction, {"mean", "sum", "none"});
+  return x;
+}
 // A loss of `Inputs` tensors. A call changes nothing in it.
 template <class... Inputs>
 class LossOf : public AnyModule {
@@ -29,9 +35,6 @@ class LossOf : public AnyModule {
       : LossOf(name, std::move(reduction), {"mean", "sum", "none"}) {}
   LossOf(const char* name, std::string reduction, std::initializer_list<std::string_view> taken)
       : name_(name), reduction_(check_one_of(name, "reduction", std::move(reduction), taken)) {}
-  Tensor reduced(const Tensor& x) const {
-    return reduction_ == "none" ? x : reduction_ == "sum" ? x.sum() : x.mean();
-  }
   const char* name_;
   std::string reduction_;
 
@@ -43,9 +46,6 @@ class LossOf : public AnyModule {
 };
 using Loss = LossOf<Tensor, Tensor>;
 using LossOfThree = LossOf<Tensor, Tensor, Tensor>;
-
-// max(0, x) with slope 1 at 0.
-inline Tensor above_0(const Tensor& x) { return where(x < 0, zeros({}, x.dtype(), x.device()), x); }
 }  // namespace detail
 
 struct CrossEntropyLossOptions {
@@ -54,6 +54,48 @@ struct CrossEntropyLossOptions {
   std::string reduction = "mean";
   double label_smoothing = 0;
 };
+struct NLLLossOptions {
+  Tensor weight = {};  // of the classes
+  int64_t ignore_index = -100;
+  std::string reduction = "mean";
+};
+struct BCEWithLogitsLossOptions {
+  Tensor weight = {};
+  std::string reduction = "mean";
+  Tensor pos_weight = {};  // of the positive examples
+};
+
+namespace functional {
+using tenon::huber_loss, tenon::l1_loss, tenon::mse_loss, tenon::smooth_l1_loss;
+
+// Of logits (N, C, …) with labels (N, …) or probabilities (N, C, …).
+inline Tensor cross_entropy(const Tensor& logits, const Tensor& target,
+                            const CrossEntropyLossOptions& o = {}) {
+  return tenon::cross_entropy(logits, target, o.weight, o.reduction, o.ignore_index,
+                              o.label_smoothing);
+}
+// Of log-probabilities with labels.
+inline Tensor nll_loss(const Tensor& log_probs, const Tensor& target,
+                       const NLLLossOptions& o = {}) {
+  return tenon::nll_loss(log_probs, target, o.weight, o.reduction, o.ignore_index).loss;
+}
+// Of probabilities.
+inline Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
+                                   const std::string& reduction = "mean") {
+  return bce_loss(x, target, weight, reduction);
+}
+// Of logits.
+inline Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
+                                               const BCEWithLogitsLossOptions& o = {}) {
+  return bce_with_logits_loss(x, target, o.weight, o.pos_weight, o.reduction);
+}
+// Of log-probabilities; reduction "batchmean" divides by the first dimension's size, as the divergence is defined.
+inline Tensor kl_div(const Tensor& x, const Tensor& target, const std::string& reduction = "mean",
+                     bool log_target = false) {
+  if (reduction != "batchmean") return kl_div_loss(x, target, reduction, log_target);
+  return kl_div_loss(x, target, "sum", log_target) / x.shape(0);
+}
+}  // namespace functional
 
 // Of logits (N, C, …) with labels (N, …) or probabilities (N, C, …).
 class CrossEntropyLoss : public detail::Loss {
@@ -64,7 +106,8 @@ class CrossEntropyLoss : public detail::Loss {
         ignore_index_(options.ignore_index),
         label_smoothing_(detail::check_part(name_, "label_smoothing", options.label_smoothing)) {}
   Tensor forward(const Tensor& logits, const Tensor& target) const override {
-    return cross_entropy(logits, target, weight, reduction_, ignore_index_, label_smoothing_);
+    return functional::cross_entropy(logits, target,
+                                     {weight, ignore_index_, reduction_, label_smoothing_});
   }
 
   Parameter weight;
@@ -72,12 +115,6 @@ class CrossEntropyLoss : public detail::Loss {
  private:
   int64_t ignore_index_;
   double label_smoothing_;
-};
-
-struct NLLLossOptions {
-  Tensor weight = {};  // of the classes
-  int64_t ignore_index = -100;
-  std::string reduction = "mean";
 };
 
 // Of log-probabilities with labels.
@@ -88,7 +125,7 @@ class NLLLoss : public detail::Loss {
         weight(add_buffer("weight", options.weight)),
         ignore_index_(options.ignore_index) {}
   Tensor forward(const Tensor& log_probs, const Tensor& target) const override {
-    return nll_loss(log_probs, target, weight, reduction_, ignore_index_).loss;
+    return functional::nll_loss(log_probs, target, {weight, ignore_index_, reduction_});
   }
 
   Parameter weight;
@@ -149,16 +186,10 @@ class BCELoss : public detail::Loss {
   explicit BCELoss(Tensor weights = {}, std::string reduction = "mean")
       : LossOf("BCELoss", std::move(reduction)), weight(add_buffer("weight", std::move(weights))) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
-    return bce_loss(x, target, weight, reduction_);
+    return functional::binary_cross_entropy(x, target, weight, reduction_);
   }
 
   Parameter weight;
-};
-
-struct BCEWithLogitsLossOptions {
-  Tensor weight = {};
-  std::string reduction = "mean";
-  Tensor pos_weight = {};  // of the positive examples
 };
 
 // Of logits.
@@ -169,22 +200,20 @@ class BCEWithLogitsLoss : public detail::Loss {
         weight(add_buffer("weight", options.weight)),
         pos_weight(add_buffer("pos_weight", options.pos_weight)) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
-    return bce_with_logits_loss(x, target, weight, pos_weight, reduction_);
+    return functional::binary_cross_entropy_with_logits(x, target,
+                                                        {weight, reduction_, pos_weight});
   }
 
   Parameter weight, pos_weight;
 };
 
-// Of log-probabilities; reduction "batchmean" divides by the first dimension's size, as the
-// divergence is defined.
 class KLDivLoss : public detail::Loss {
  public:
   explicit KLDivLoss(std::string reduction = "mean", bool log_target = false)
       : LossOf("KLDivLoss", std::move(reduction), {"mean", "batchmean", "sum", "none"}),
         log_target_(log_target) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
-    if (reduction_ != "batchmean") return kl_div_loss(x, target, reduction_, log_target_);
-    return kl_div_loss(x, target, "sum", log_target_) / x.shape(0);
+    return functional::kl_div(x, target, reduction_, log_target_);
   }
 
  private:

@@ -6,10 +6,110 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/nn/detail/check.hpp"
+#include "tenon/nn/detail/batch.hpp"
 #include "tenon/nn/module.hpp"
 
 namespace tenon::nn {
+
+namespace functional {
+struct BatchNormFuncOptions {
+  Tensor weight = {}, bias = {};
+  bool training = false;  // uses the batch's statistics, and moves the running ones towards them
+  double momentum = 0.1;  // weight of a new batch in the running statistics
+  double eps = 1e-5;
+};
+struct InstanceNormFuncOptions {
+  Tensor running_mean = {}, running_var = {};
+  Tensor weight = {}, bias = {};
+  bool use_input_stats = true;
+  double momentum = 0.1;
+  double eps = 1e-5;
+};
+
+namespace detail {
+inline void move_towards(Tensor running, const Tensor& batch, double momentum) {
+  running.mul_(1 - momentum).add_(batch * momentum);
+}
+inline void check_spread(const char* where, const Tensor& x, int64_t sets) {
+  if (x.numel() == sets && x.numel() > 0)
+    nn::detail::refuse(where, "one value for each channel has no variance: shape " +
+                                  nn::detail::text_of(x.shape()));
+}
+}  // namespace detail
+
+// Zero mean and unit variance over all dimensions but the channels of x (N, C, …). The running statistics may be absent in training.
+inline Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                         const BatchNormFuncOptions& o = {}) {
+  auto [y, mean, rstd] =
+      tenon::batch_norm(x, o.weight, o.bias, running_mean, running_var, o.training, o.eps);
+  if (o.training && running_mean.defined()) {
+    NoGrad guard;
+    const double n =
+        static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(x.shape(1), 1));
+    // The running variance is the unbiased one.
+    const Tensor variance = (rstd.pow(-2) - o.eps) * (n / std::max(n - 1, 1.0));
+    detail::move_towards(running_mean, mean, o.momentum);
+    detail::move_towards(running_var, variance, o.momentum);
+  }
+  return y;
+}
+// The same for each channel of each example of (N, C, …).
+inline Tensor instance_norm(const Tensor& x, const InstanceNormFuncOptions& o = {}) {
+  if (!o.use_input_stats)
+    return tenon::batch_norm(x, o.weight, o.bias, o.running_mean, o.running_var, false, o.eps).y;
+  detail::check_spread("instance_norm", x, x.shape(0) * x.shape(1));
+  if (o.running_mean.defined()) {
+    NoGrad guard;
+    std::vector<int64_t> behind;
+    for (int64_t d = 2; d < x.ndim(); ++d) behind.push_back(d);
+    detail::move_towards(o.running_mean, x.mean(behind).mean(0), o.momentum);
+    detail::move_towards(o.running_var, x.var(behind).mean(0), o.momentum);
+  }
+  return tenon::group_norm(x, x.shape(1), o.weight, o.bias, o.eps).y;
+}
+// Over the last dimensions, of sizes `shape`.
+inline Tensor layer_norm(const Tensor& x, IntList shape, const Tensor& weight = {},
+                         const Tensor& bias = {}, double eps = 1e-5) {
+  return tenon::layer_norm(x, shape, weight, bias, eps).y;
+}
+// Over groups of channels.
+inline Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight = {},
+                         const Tensor& bias = {}, double eps = 1e-5) {
+  return tenon::group_norm(x, num_groups, weight, bias, eps).y;
+}
+// Divides by the root mean square over the last dimensions, of sizes `shape`; eps is that of x's dtype where absent.
+inline Tensor rms_norm(const Tensor& x, IntList shape, const Tensor& weight = {},
+                       std::optional<double> eps = {}) {
+  const auto of_dtype = [&] {  // the distance from 1 to the next larger number
+    switch (x.dtype()) {
+      case DType::F16:
+        return 0x1p-10;
+      case DType::BF16:
+        return 0x1p-7;
+      case DType::F64:
+        return 0x1p-52;
+      default:
+        return 0x1p-23;
+    }
+  };
+  return tenon::rms_norm(x, shape, weight, eps ? *eps : of_dtype()).y;
+}
+// x / (k + alpha · mean of the squares of `size` neighbouring channels)^beta (Krizhevsky et al. 2012, section 3.3).
+inline Tensor local_response_norm(const Tensor& x, int64_t size, double alpha = 1e-4,
+                                  double beta = 0.75, double k = 1) {
+  const char* const where = "local_response_norm";
+  nn::detail::check_least(where, "size", size, 1);
+  if (x.ndim() < 3)
+    nn::detail::refuse(where,
+                       "input has rank " + std::to_string(x.ndim()) + ", must be 3 at least");
+  // Treats the channels as the length of a one-dimensional window.
+  const Tensor squares = x.square().flatten(2).transpose(1, 2);
+  const Tensor mean = tenon::avg_pool(tenon::pad(squares, {size / 2, (size - 1) / 2}), size, 1)
+                          .transpose(1, 2)
+                          .reshape(x.shape());
+  return x / (mean * alpha + k).pow(beta);
+}
+}  // namespace functional
 
 struct BatchNormOptions {
   double eps = 1e-5;
@@ -35,10 +135,17 @@ class BatchNorm : public Module {
   }
 
   Tensor forward(const Tensor& x) override {
-    const bool use_batch = training() || !options_.track_running_stats;
-    auto [y, mean, rstd] =
-        batch_norm(x, weight, bias, running_mean, running_var, use_batch, options_.eps);
-    if (training() && options_.track_running_stats) update(x, mean, rstd);
+    const bool tracks = options_.track_running_stats;
+    Tensor y = functional::batch_norm(x, running_mean, running_var,
+                                      {.weight = weight,
+                                       .bias = bias,
+                                       .training = training() || !tracks,
+                                       .momentum = options_.momentum,
+                                       .eps = options_.eps});
+    if (training() && tracks) {
+      NoGrad guard;
+      num_batches_tracked->add_(1);
+    }
     return y;
   }
   std::string describe() const override { return "BatchNorm"; }
@@ -46,17 +153,6 @@ class BatchNorm : public Module {
   Parameter weight, bias, running_mean, running_var, num_batches_tracked;
 
  private:
-  void update(const Tensor& x, const Tensor& mean, const Tensor& rstd) {
-    NoGrad guard;
-    const double n =
-        static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(x.shape(1), 1));
-    const double m = options_.momentum;
-    // The running variance is the unbiased one.
-    const Tensor variance = rstd.pow(-2) - options_.eps;
-    num_batches_tracked->add_(1);
-    running_mean->mul_(1 - m).add_(mean * m);
-    running_var->mul_(1 - m).add_(variance * (n / std::max(n - 1, 1.0)) * m);
-  }
   BatchNormOptions options_;
 };
 using BatchNorm1d = BatchNorm;
@@ -86,46 +182,33 @@ class InstanceNorm : public Module {
                                      tracks ? zeros({}, DType::I64) : Tensor(), WhenMissing::kKeep);
   }
   Tensor forward(const Tensor& input) override {
-    const int64_t rank = Dims + 2;
-    if (input.ndim() != rank && input.ndim() != rank - 1)
-      detail::refuse(describe(), "input has rank " + std::to_string(input.ndim()) + ", must be " +
-                                     std::to_string(rank - 1) + " or " + std::to_string(rank));
-    const bool single = input.ndim() == rank - 1;
-    const Tensor x = single ? input.unsqueeze(0) : input;
-    const Tensor y =
-        training() || !options_.track_running_stats
-            ? of_each(x)
-            : batch_norm(x, weight, bias, running_mean, running_var, false, options_.eps).y;
-    return single ? y.squeeze(0) : y;
+    const bool tracks = options_.track_running_stats, uses_input = training() || !tracks;
+    return detail::of_batch(describe(), input, Dims, [&](const Tensor& x) {
+      Tensor y = functional::instance_norm(x, {.running_mean = running_mean,
+                                               .running_var = running_var,
+                                               .weight = weight,
+                                               .bias = bias,
+                                               .use_input_stats = uses_input,
+                                               .momentum = options_.momentum,
+                                               .eps = options_.eps});
+      if (uses_input && tracks) {
+        NoGrad guard;
+        num_batches_tracked->add_(1);
+      }
+      return y;
+    });
   }
   std::string describe() const override { return "InstanceNorm" + std::to_string(Dims) + 'd'; }
 
   Parameter weight, bias, running_mean, running_var, num_batches_tracked;
 
  private:
-  Tensor of_each(const Tensor& x) {
-    if (x.numel() == x.shape(0) * x.shape(1) && x.numel() > 0)
-      detail::refuse(describe(), "one value for each channel has no variance: shape " +
-                                     detail::text_of(x.shape()));
-    if (training() && options_.track_running_stats) update(x);
-    return group_norm(x, x.shape(1), weight, bias, options_.eps).y;
-  }
-  void update(const Tensor& x) {
-    NoGrad guard;
-    std::vector<int64_t> behind;
-    for (int64_t d = 2; d < x.ndim(); ++d) behind.push_back(d);
-    const double m = options_.momentum;
-    num_batches_tracked->add_(1);
-    running_mean->mul_(1 - m).add_(x.mean(behind).mean(0) * m);
-    running_var->mul_(1 - m).add_(x.var(behind).mean(0) * m);
-  }
   InstanceNormOptions options_;
 };
 using InstanceNorm1d = InstanceNorm<1>;
 using InstanceNorm2d = InstanceNorm<2>;
 using InstanceNorm3d = InstanceNorm<3>;
 
-// x / (k + alpha · mean of the squares of `size` neighbouring channels)^beta (Krizhevsky et al. 2012, section 3.3).
 class LocalResponseNorm : public Module {
  public:
   explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
@@ -134,15 +217,7 @@ class LocalResponseNorm : public Module {
         beta_(beta),
         k_(k) {}
   Tensor forward(const Tensor& x) override {
-    if (x.ndim() < 3)
-      detail::refuse(describe(),
-                     "input has rank " + std::to_string(x.ndim()) + ", must be 3 at least");
-    // Treats the channels as the length of a one-dimensional window.
-    const Tensor squares = x.square().flatten(2).transpose(1, 2);
-    const Tensor mean = avg_pool(pad(squares, {size_ / 2, (size_ - 1) / 2}), size_, 1)
-                            .transpose(1, 2)
-                            .reshape(x.shape());
-    return x / (mean * alpha_ + k_).pow(beta_);
+    return functional::local_response_norm(x, size_, alpha_, beta_, k_);
   }
   std::string describe() const override { return "LocalResponseNorm"; }
 
@@ -183,7 +258,9 @@ class LayerNorm : public Module {
   explicit LayerNorm(std::initializer_list<int64_t> normalized_shape,
                      const LayerNormOptions& options = {})
       : LayerNorm(IntList(normalized_shape), options) {}
-  Tensor forward(const Tensor& x) override { return layer_norm(x, shape_, weight, bias, eps_).y; }
+  Tensor forward(const Tensor& x) override {
+    return functional::layer_norm(x, shape_, weight, bias, eps_);
+  }
   // Of x + branch, and that sum: as one op, unless a hook is to see the norm alone.
   std::pair<Tensor, Tensor> of_sum(const Tensor& x, const Tensor& branch) {
     if (has_hooks() || !std::ranges::equal(x.shape(), branch.shape())) {
@@ -222,27 +299,12 @@ class RMSNorm : public Module {
   explicit RMSNorm(std::initializer_list<int64_t> normalized_shape,
                    const RMSNormOptions& options = {})
       : RMSNorm(IntList(normalized_shape), options) {}
-  Tensor forward(const Tensor& x) override {
-    return rms_norm(x, shape_, weight, eps_ ? *eps_ : epsilon_of(x.dtype())).y;
-  }
+  Tensor forward(const Tensor& x) override { return functional::rms_norm(x, shape_, weight, eps_); }
   std::string describe() const override { return "RMSNorm"; }
 
   Parameter weight;
 
  private:
-  // The distance from 1 to the next larger number.
-  static double epsilon_of(DType dtype) {
-    switch (dtype) {
-      case DType::F16:
-        return 0x1p-10;
-      case DType::BF16:
-        return 0x1p-7;
-      case DType::F64:
-        return 0x1p-52;
-      default:
-        return 0x1p-23;
-    }
-  }
   std::vector<int64_t> shape_;
   std::optional<double> eps_;
 };
@@ -263,7 +325,9 @@ class GroupNorm : public Module {
     weight = add_parameter("weight", options.affine ? ones({num_channels}) : Tensor());
     bias = add_parameter("bias", options.affine ? zeros({num_channels}) : Tensor());
   }
-  Tensor forward(const Tensor& x) override { return group_norm(x, groups_, weight, bias, eps_).y; }
+  Tensor forward(const Tensor& x) override {
+    return functional::group_norm(x, groups_, weight, bias, eps_);
+  }
   std::string describe() const override { return "GroupNorm"; }
 
   Parameter weight, bias;

@@ -7,32 +7,41 @@
 
 namespace tenon::nn {
 
+namespace functional {
+// Pads by (left, right, top, bottom, front, back) of the last dimensions; negative pads cut. Modes "constant", "reflect", "replicate"
+// and "circular".
+inline Tensor pad(const Tensor& x, IntList padding, std::string_view mode = "constant",
+                  double value = 0) {
+  std::vector<int64_t> pads = padding.vec();
+  const auto dims = static_cast<int64_t>(pads.size() / 2);
+  if (pads.size() % 2 != 0)
+    nn::detail::refuse("pad", "padding " + nn::detail::text_of(padding) +
+                                  " must have two sizes for each dimension");
+  if (x.ndim() < dims || (mode != "constant" && x.ndim() != dims + 1 && x.ndim() != dims + 2))
+    nn::detail::refuse("pad", std::to_string(dims) + " dimensions of a tensor of rank " +
+                                  std::to_string(x.ndim()));
+  Tensor y = x;
+  for (size_t i = 0; i < pads.size(); i += 2) {
+    const int64_t dim = x.ndim() - 1 - static_cast<int64_t>(i / 2), n = x.shape(dim);
+    const int64_t start = std::max<int64_t>(-pads[i], 0),
+                  end = n + std::min<int64_t>(pads[i + 1], 0);
+    if (start > end)
+      nn::detail::refuse("pad", "by " + std::to_string(pads[i]) + " and " +
+                                    std::to_string(pads[i + 1]) + " of " + std::to_string(n) +
+                                    " entries");
+    if (start > 0 || end < n) y = y.slice(dim, start, end);
+    pads[i] = std::max<int64_t>(pads[i], 0);
+    pads[i + 1] = std::max<int64_t>(pads[i + 1], 0);
+  }
+  return tenon::pad(y, pads, mode, value);
+}
+}  // namespace functional
+
 namespace detail {
 // (left, right, top, bottom, front, back) of the last `dims` dimensions, or one number for all sides.
 class Padding : public Module {
  public:
-  static constexpr std::string_view kConstant = "constant";
-
-  Tensor forward(const Tensor& x) override {
-    const auto dims = static_cast<int64_t>(pads_.size() / 2);
-    if (x.ndim() < dims || (mode_ != kConstant && x.ndim() != dims + 1 && x.ndim() != dims + 2))
-      refuse("pad",
-             std::to_string(dims) + " dimensions of a tensor of rank " + std::to_string(x.ndim()));
-    Tensor y = x;
-    std::vector<int64_t> pads = pads_;
-    for (size_t i = 0; i < pads.size(); i += 2) {  // negative pads cut
-      const int64_t dim = x.ndim() - 1 - static_cast<int64_t>(i / 2), n = x.shape(dim);
-      const int64_t start = std::max<int64_t>(-pads[i], 0),
-                    end = n + std::min<int64_t>(pads[i + 1], 0);
-      if (start > end)
-        refuse("pad", "by " + std::to_string(pads[i]) + " and " + std::to_string(pads[i + 1]) +
-                          " of " + std::to_string(n) + " entries");
-      if (start > 0 || end < n) y = y.slice(dim, start, end);
-      pads[i] = std::max<int64_t>(pads[i], 0);
-      pads[i + 1] = std::max<int64_t>(pads[i + 1], 0);
-    }
-    return pad(y, pads, mode_, value_);
-  }
+  Tensor forward(const Tensor& x) override { return functional::pad(x, pads_, mode_, value_); }
 
  protected:
   Padding(const std::string& name, size_t dims, IntList padding, std::string_view mode,
@@ -59,7 +68,7 @@ template <size_t Dims>
 class ConstantPad : public detail::Padding {
  public:
   ConstantPad(IntList padding, double value)
-      : Padding("ConstantPad" + std::to_string(Dims) + 'd', Dims, padding, kConstant, value) {}
+      : Padding("ConstantPad" + std::to_string(Dims) + 'd', Dims, padding, "constant", value) {}
   std::string describe() const override { return title("Constant"); }
 };
 using ConstantPad1d = ConstantPad<1>;

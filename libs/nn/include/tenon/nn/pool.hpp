@@ -1,7 +1,8 @@
-// Pooling and resampling over the dimensions after (N, C). One class serves any number of them.
+// Pooling over the dimensions after (N, C). One class serves any number of them.
 #ifndef TENON_NN_POOL_HPP
 #define TENON_NN_POOL_HPP
 
+#include "tenon/nn/detail/batch.hpp"
 #include "tenon/nn/detail/sizes.hpp"
 #include "tenon/nn/module_of.hpp"
 
@@ -13,6 +14,150 @@ struct MaxPoolOptions {
   Sizes dilation = 1;
   bool ceil_mode = false;
 };
+
+struct AvgPoolOptions {
+  std::optional<Sizes> stride = {};  // the kernel's if absent
+  Sizes padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+};
+
+struct LPPoolOptions {
+  std::optional<Sizes> stride = {};  // the kernel's if absent
+  bool ceil_mode = false;
+};
+
+namespace functional {
+struct MaxUnpoolFuncOptions {
+  std::optional<Sizes> stride = {};  // the kernel's if absent
+  Sizes padding = 0;
+  std::vector<int64_t> output_size =
+      {};  // where several are possible: of a plane, or of the whole result
+};
+
+namespace detail {
+// "max_pool2d"
+inline std::string pool_name(const char* kind, size_t dims) {
+  return kind + std::to_string(dims) + 'd';
+}
+inline std::vector<int64_t> unpooled_shape(const std::string& where, const Tensor& x, size_t dims,
+                                           const Sizes& kernel, const MaxUnpoolFuncOptions& o) {
+  const std::vector<int64_t>& wanted = o.output_size;
+  const Sizes stride = o.stride.value_or(kernel);
+  if (!wanted.empty() && wanted.size() != dims && wanted.size() != dims + 2)
+    nn::detail::refuse(where, "output_size " + nn::detail::text_of(wanted) + " has not " +
+                                  std::to_string(dims) + " sizes");
+  std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
+  for (size_t d = 0; d < dims; ++d) {
+    const int64_t usual = (shape[d + 2] - 1) * stride[d] - 2 * o.padding[d] + kernel[d];
+    shape[d + 2] = wanted.empty() ? usual : wanted[wanted.size() - dims + d];
+    if (std::abs(shape[d + 2] - usual) >= stride[d])
+      nn::detail::refuse(where, "output_size", std::to_string(shape[d + 2]),
+                         "must be nearer to " + std::to_string(usual) + " than the stride " +
+                             std::to_string(stride[d]));
+  }
+  return shape;
+}
+}  // namespace detail
+
+// The largest value of each window of x (N, C, spatial…) or (C, spatial…), and its position in its plane.
+template <size_t Dims>
+MaxPoolResult max_pool_with_indices(const Tensor& x, const Sizes& kernel_size,
+                                    const MaxPoolOptions& o = {}) {
+  const std::string where = detail::pool_name("max_pool", Dims);
+  return nn::detail::pairs_of_batch(where, x, Dims, [&](const Tensor& all) {
+    return max_pool(all, kernel_size.list(), o.stride.value_or(kernel_size).list(),
+                    o.padding.list(), o.dilation.list(), o.ceil_mode);
+  });
+}
+template <size_t Dims>
+Tensor avg_pool(const Tensor& x, const Sizes& kernel_size, const AvgPoolOptions& o = {}) {
+  const std::string where = detail::pool_name("avg_pool", Dims);
+  return nn::detail::of_batch(where, x, Dims, [&](const Tensor& all) {
+    return tenon::avg_pool(all, kernel_size.list(), o.stride.value_or(kernel_size).list(),
+                           o.padding.list(), o.ceil_mode, o.count_include_pad);
+  });
+}
+// The windows divide x into output_size parts.
+template <size_t Dims>
+AdaptiveMaxPoolResult adaptive_max_pool_with_indices(const Tensor& x, const Sizes& output_size) {
+  const std::string where = detail::pool_name("adaptive_max_pool", Dims);
+  return nn::detail::pairs_of_batch(where, x, Dims, [&](const Tensor& all) {
+    return adaptive_max_pool(all, output_size.list());
+  });
+}
+template <size_t Dims>
+Tensor adaptive_avg_pool(const Tensor& x, const Sizes& output_size) {
+  const std::string where = detail::pool_name("adaptive_avg_pool", Dims);
+  return nn::detail::of_batch(where, x, Dims, [&](const Tensor& all) {
+    return tenon::adaptive_avg_pool(all, output_size.list());
+  });
+}
+// (Σ x^p)^(1/p) of each window.
+template <size_t Dims>
+Tensor lp_pool(const Tensor& x, double norm_type, const Sizes& kernel_size,
+               const LPPoolOptions& o = {}) {
+  double count = 1;
+  for (size_t d = 0; d < Dims; ++d) count *= static_cast<double>(kernel_size[d]);
+  const Tensor mean =
+      avg_pool<Dims>(x.pow(norm_type), kernel_size, {.stride = o.stride, .ceil_mode = o.ceil_mode});
+  return (mean.sign() * mean.abs().relu() * count).pow(1 / norm_type);
+}
+// Puts values back where max_pool_with_indices() found them, with 0 elsewhere.
+template <size_t Dims>
+Tensor max_unpool(const Tensor& x, const Tensor& indices, const Sizes& kernel_size,
+                  const MaxUnpoolFuncOptions& o = {}) {
+  const std::string where = detail::pool_name("max_unpool", Dims);
+  if (!std::ranges::equal(x.shape(), indices.shape()))
+    nn::detail::refuse(where, "values " + nn::detail::text_of(x.shape()) + " and indices " +
+                                  nn::detail::text_of(indices.shape()) + " must have one shape");
+  return nn::detail::of_batch(where, x, Dims, [&](const Tensor& all) {
+    const std::vector<int64_t> shape = detail::unpooled_shape(where, all, Dims, kernel_size, o);
+    int64_t count = 1;
+    for (size_t d = 2; d < shape.size(); ++d) count *= shape[d];
+    const Tensor zero = zeros({all.shape(0), all.shape(1), count}, x.dtype(), x.device());
+    return scatter(zero, 2, indices.reshape({all.shape(0), all.shape(1), -1}), all.flatten(2))
+        .reshape(shape);
+  });
+}
+
+#define TENON_POOL(Dims)                                                                           \
+  inline MaxPoolResult max_pool##Dims##d_with_indices(const Tensor& x, const Sizes& kernel_size,   \
+                                                      const MaxPoolOptions& options = {}) {        \
+    return max_pool_with_indices<Dims>(x, kernel_size, options);                                   \
+  }                                                                                                \
+  inline Tensor max_pool##Dims##d(const Tensor& x, const Sizes& kernel_size,                       \
+                                  const MaxPoolOptions& options = {}) {                            \
+    return max_pool_with_indices<Dims>(x, kernel_size, options).values;                            \
+  }                                                                                                \
+  inline Tensor avg_pool##Dims##d(const Tensor& x, const Sizes& kernel_size,                       \
+                                  const AvgPoolOptions& options = {}) {                            \
+    return avg_pool<Dims>(x, kernel_size, options);                                                \
+  }                                                                                                \
+  inline AdaptiveMaxPoolResult adaptive_max_pool##Dims##d_with_indices(const Tensor& x,            \
+                                                                       const Sizes& output_size) { \
+    return adaptive_max_pool_with_indices<Dims>(x, output_size);                                   \
+  }                                                                                                \
+  inline Tensor adaptive_max_pool##Dims##d(const Tensor& x, const Sizes& output_size) {            \
+    return adaptive_max_pool_with_indices<Dims>(x, output_size).values;                            \
+  }                                                                                                \
+  inline Tensor adaptive_avg_pool##Dims##d(const Tensor& x, const Sizes& output_size) {            \
+    return adaptive_avg_pool<Dims>(x, output_size);                                                \
+  }                                                                                                \
+  inline Tensor lp_pool##Dims##d(const Tensor& x, double norm_type, const Sizes& kernel_size,      \
+                                 const LPPoolOptions& options = {}) {                              \
+    return lp_pool<Dims>(x, norm_type, kernel_size, options);                                      \
+  }                                                                                                \
+  inline Tensor max_unpool##Dims##d(const Tensor& x, const Tensor& indices,                        \
+                                    const Sizes& kernel_size,                                      \
+                                    const MaxUnpoolFuncOptions& options = {}) {                    \
+    return max_unpool<Dims>(x, indices, kernel_size, options);                                     \
+  }
+TENON_POOL(1)
+TENON_POOL(2)
+TENON_POOL(3)
+#undef TENON_POOL
+}  // namespace functional
 
 class MaxPool : public Module {
  public:
@@ -38,13 +183,6 @@ class MaxPool : public Module {
 using MaxPool1d = MaxPool;
 using MaxPool2d = MaxPool;
 using MaxPool3d = MaxPool;
-
-struct AvgPoolOptions {
-  std::optional<Sizes> stride = {};  // the kernel's if absent
-  Sizes padding = 0;
-  bool ceil_mode = false;
-  bool count_include_pad = true;
-};
 
 class AvgPool : public Module {
  public:
@@ -101,11 +239,6 @@ using AdaptiveMaxPool1d = AdaptiveMaxPool;
 using AdaptiveMaxPool2d = AdaptiveMaxPool;
 using AdaptiveMaxPool3d = AdaptiveMaxPool;
 
-struct LPPoolOptions {
-  std::optional<Sizes> stride = {};  // the kernel's if absent
-  bool ceil_mode = false;
-};
-
 // (Σ x^p)^(1/p) of each window.
 template <size_t Dims>
 class LPPool : public Module {
@@ -116,11 +249,7 @@ class LPPool : public Module {
     detail::check_sizes(describe(), "stride", options.stride.value_or(1), 1, Dims);
   }
   Tensor forward(const Tensor& x) override {
-    double count = 1;
-    for (size_t d = 0; d < Dims; ++d) count *= static_cast<double>(kernel_[d]);
-    const Tensor mean = avg_pool(x.pow(p_), kernel_.list(),
-                                 options_.stride.value_or(kernel_).list(), 0, options_.ceil_mode);
-    return (mean.sign() * mean.abs().relu() * count).pow(1 / p_);
+    return functional::lp_pool<Dims>(x, p_, kernel_, options_);
   }
   std::string describe() const override { return "LPPool" + std::to_string(Dims) + 'd'; }
 
@@ -146,138 +275,17 @@ class MaxUnpool
   }
   Tensor forward(const Tensor& x, const Tensor& indices,
                  const std::vector<int64_t>& output_size = {}) override {
-    if (x.ndim() != Dims + 2 || !std::ranges::equal(x.shape(), indices.shape()))
-      detail::refuse(describe(), "values " + detail::text_of(x.shape()) + " and indices " +
-                                     detail::text_of(indices.shape()) +
-                                     " must have one shape of rank " + std::to_string(Dims + 2));
-    const std::vector<int64_t> shape = shape_of(x, output_size);
-    int64_t count = 1;
-    for (size_t d = 2; d < shape.size(); ++d) count *= shape[d];
-    const Tensor zero = zeros({x.shape(0), x.shape(1), count}, x.dtype(), x.device());
-    return scatter(zero, 2, indices.flatten(2), x.flatten(2)).reshape(shape);
+    return functional::max_unpool<Dims>(
+        x, indices, kernel_, {.stride = stride_, .padding = padding_, .output_size = output_size});
   }
   std::string describe() const override { return "MaxUnpool" + std::to_string(Dims) + 'd'; }
 
  private:
-  // output_size: of a plane, or of the whole result.
-  std::vector<int64_t> shape_of(const Tensor& x, const std::vector<int64_t>& wanted) const {
-    if (!wanted.empty() && wanted.size() != Dims && wanted.size() != Dims + 2)
-      detail::refuse(describe(), "output_size " + detail::text_of(wanted) + " has not " +
-                                     std::to_string(Dims) + " sizes");
-    std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
-    for (size_t d = 0; d < Dims; ++d) {
-      const int64_t usual = (shape[d + 2] - 1) * stride_[d] - 2 * padding_[d] + kernel_[d];
-      shape[d + 2] = wanted.empty() ? usual : wanted[wanted.size() - Dims + d];
-      if (std::abs(shape[d + 2] - usual) >= stride_[d])
-        detail::refuse(describe(), "output_size", std::to_string(shape[d + 2]),
-                       "must be nearer to " + std::to_string(usual) + " than the stride " +
-                           std::to_string(stride_[d]));
-    }
-    return shape;
-  }
   Sizes kernel_, stride_, padding_;
 };
 using MaxUnpool1d = MaxUnpool<1>;
 using MaxUnpool2d = MaxUnpool<2>;
 using MaxUnpool3d = MaxUnpool<3>;
-
-struct UpsampleOptions {
-  std::optional<Sizes> size = {};
-  std::optional<Factors> scale_factor = {};
-  std::string mode = "nearest";
-  std::optional<bool> align_corners = {};  // false if absent
-};
-
-// Resamples to a size, or by factors; mode "nearest", "linear", "bilinear", "trilinear" or "bicubic".
-class Upsample : public Module {
- public:
-  explicit Upsample(const UpsampleOptions& options = {}) : Upsample("Upsample", options) {}
-  Tensor forward(const Tensor& x) override {
-    const auto dims = static_cast<size_t>(std::max<int64_t>(x.ndim() - 2, 0));
-    if (options_.size) detail::check_sizes(name_, "size", *options_.size, 1, dims);
-    std::vector<int64_t> size;
-    for (size_t d = 0; d < dims; ++d) size.push_back(size_of(x, d, dims));
-    return interpolate(x, size, options_.mode, options_.align_corners.value_or(false));
-  }
-  std::string describe() const override { return name_; }
-
- protected:
-  Upsample(const char* name, const UpsampleOptions& options) : name_(name), options_(options) {
-    check();
-  }
-
- private:
-  void check() const {
-    if (options_.size.has_value() == options_.scale_factor.has_value())
-      detail::refuse(name_, "give either size or scale_factor");
-    if (options_.size) detail::check_sizes(name_, "size", options_.size->list(), 1);
-    if (options_.scale_factor)
-      for (const double factor : options_.scale_factor->list())
-        detail::check_positive(name_, "scale_factor", factor);
-    detail::check_one_of(name_, "mode", options_.mode,
-                         {"nearest", "linear", "bilinear", "trilinear", "bicubic"});
-    if (options_.mode == "nearest" && options_.align_corners)
-      detail::refuse(name_, "align_corners is for the modes that interpolate, not \"nearest\"");
-  }
-  int64_t size_of(const Tensor& x, size_t d, size_t dims) const {
-    if (options_.size) return (*options_.size)[d];
-    const Factors& factors = *options_.scale_factor;
-    if (factors.count() != 1 && factors.count() != dims)
-      detail::refuse(name_, std::to_string(factors.count()) + " factors for " +
-                                std::to_string(dims) + " dimensions");
-    const double size = static_cast<double>(x.shape(static_cast<int64_t>(d) + 2)) * factors[d];
-    if (!(size < 1e18))
-      detail::refuse(name_, "scale_factor", detail::text_of(factors[d]), "makes no size");
-    return static_cast<int64_t>(size);
-  }
-  const char* name_;
-  UpsampleOptions options_;
-};
-
-// For (N, C, H, W): the nearest element, or bilinear with aligned corners.
-class UpsamplingNearest2d : public Upsample {
- public:
-  explicit UpsamplingNearest2d(std::optional<Sizes> size = {},
-                               std::optional<Factors> scale_factor = {})
-      : Upsample("UpsamplingNearest2d", {.size = size, .scale_factor = scale_factor}) {}
-};
-class UpsamplingBilinear2d : public Upsample {
- public:
-  explicit UpsamplingBilinear2d(std::optional<Sizes> size = {},
-                                std::optional<Factors> scale_factor = {})
-      : Upsample("UpsamplingBilinear2d", {.size = size,
-                                          .scale_factor = scale_factor,
-                                          .mode = "bilinear",
-                                          .align_corners = true}) {}
-};
-
-// The grid for grid_sample of x (N, C, H, W) or (N, C, D, H, W), given `size`. theta (N, 2, 3) or (N, 3, 4) maps each position of the
-// result to where it is read.
-inline Tensor affine_grid(const Tensor& theta, IntList size, bool align_corners = false) {
-  const auto dims = static_cast<int64_t>(size.size()) - 2;
-  if (dims != 2 && dims != 3)
-    detail::refuse("affine_grid",
-                   "size must be (N, C, H, W) or (N, C, D, H, W), got " + detail::text_of(size));
-  detail::check_sizes("affine_grid", "size", size, 1);
-  const std::vector<int64_t> wanted = {size[0], dims, dims + 1};
-  if (!std::ranges::equal(theta.shape(), wanted) || !is_floating(theta.dtype()))
-    detail::refuse("affine_grid", "theta must be floating and of shape " + detail::text_of(wanted) +
-                                      ", got " + std::string(name_of(theta.dtype())) + ' ' +
-                                      detail::text_of(theta.shape()));
-  std::vector<int64_t> column(static_cast<size_t>(dims) + 2, 1);
-  column.front() = size[0];
-  column.back() = dims;
-  Tensor grid = reshape(select(theta, 2, dims), column);
-  for (int64_t d = 0; d < dims; ++d) {  // the first coordinate is that of the last dimension
-    const int64_t at = dims - d, n = size[static_cast<size_t>(at) + 1];
-    const int64_t whole = align_corners ? std::max<int64_t>(n - 1, 1) : n;
-    std::vector<int64_t> row(column.size(), 1);
-    row[static_cast<size_t>(at)] = n;
-    const Tensor places = arange(0, n, 1, theta.dtype(), theta.device()) * 2 - (n - 1);
-    grid = grid + reshape(places / whole, row) * reshape(select(theta, 2, d), column);
-  }
-  return grid;
-}
 
 }  // namespace tenon::nn
 #endif

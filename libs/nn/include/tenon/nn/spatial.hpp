@@ -16,6 +16,12 @@ using UnfoldOptions = FoldOptions;
 
 namespace functional {
 namespace detail {
+inline void check_windows(const char* where, const Sizes& kernel, const FoldOptions& options) {
+  nn::detail::check_sizes(where, "kernel_size", kernel, 1, 2);
+  nn::detail::check_sizes(where, "dilation", options.dilation, 1, 2);
+  nn::detail::check_sizes(where, "padding", options.padding, 0, 2);
+  nn::detail::check_sizes(where, "stride", options.stride, 1, 2);
+}
 inline void check_factor(const char* where, const Tensor& x, int64_t r, bool divides) {
   if (x.ndim() < 3 || r < 1 || !divides)
     nn::detail::refuse(
@@ -73,6 +79,7 @@ inline Tensor channel_shuffle(const Tensor& x, int64_t groups) {
 
 // The windows of (N, C, H, W) as columns (N, C · kh · kw, windows), also without a batch.
 inline Tensor unfold(const Tensor& input, const Sizes& kernel, const UnfoldOptions& o = {}) {
+  detail::check_windows("unfold", kernel, o);
   if (input.ndim() != 3 && input.ndim() != 4)
     nn::detail::refuse("unfold", "input has rank " + std::to_string(input.ndim()) +
                                      ", must be (N, C, H, W) or (C, H, W)");
@@ -82,7 +89,7 @@ inline Tensor unfold(const Tensor& input, const Sizes& kernel, const UnfoldOptio
   if (high < 1 || wide < 1)
     nn::detail::refuse("unfold", "no window of " + nn::detail::text_of({kernel[0], kernel[1]}) +
                                      " fits into " + nn::detail::text_of(input.shape()));
-  const Tensor padded = pad(x, {o.padding[1], o.padding[1], o.padding[0], o.padding[0]});
+  const Tensor padded = tenon::pad(x, {o.padding[1], o.padding[1], o.padding[0], o.padding[0]});
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < kernel[0]; ++i)
     for (int64_t j = 0; j < kernel[1]; ++j)
@@ -94,6 +101,8 @@ inline Tensor unfold(const Tensor& input, const Sizes& kernel, const UnfoldOptio
 // Adds columns (N, C · kh · kw, windows) up at the places of their windows: (N, C, H, W), also without a batch.
 inline Tensor fold(const Tensor& input, const Sizes& size, const Sizes& kernel,
                    const FoldOptions& o = {}) {
+  nn::detail::check_sizes("fold", "output_size", size, 1, 2);
+  detail::check_windows("fold", kernel, o);
   const Tensor x = input.ndim() == 2 ? input.unsqueeze(0) : input;
   const int64_t high = detail::windows(size[0], kernel, o, 0),
                 wide = detail::windows(size[1], kernel, o, 1), k = kernel[0] * kernel[1];
@@ -131,20 +140,11 @@ TENON_SHUFFLE(PixelUnshuffle, downscale_factor, functional::pixel_unshuffle)
 TENON_SHUFFLE(ChannelShuffle, groups, functional::channel_shuffle)
 #undef TENON_SHUFFLE
 
-namespace detail {
-inline void check_windows(const char* name, const Sizes& kernel, const FoldOptions& options) {
-  check_sizes(name, "kernel_size", kernel, 1, 2);
-  check_sizes(name, "dilation", options.dilation, 1, 2);
-  check_sizes(name, "padding", options.padding, 0, 2);
-  check_sizes(name, "stride", options.stride, 1, 2);
-}
-}  // namespace detail
-
 class Unfold : public Module {
  public:
   explicit Unfold(Sizes kernel_size, const UnfoldOptions& options = {})
       : kernel_(kernel_size), options_(options) {
-    detail::check_windows("Unfold", kernel_size, options);
+    functional::detail::check_windows("Unfold", kernel_size, options);
   }
   Tensor forward(const Tensor& x) override { return functional::unfold(x, kernel_, options_); }
   std::string describe() const override { return "Unfold"; }
@@ -159,7 +159,7 @@ class Fold : public Module {
   Fold(Sizes output_size, Sizes kernel_size, const FoldOptions& options = {})
       : size_(output_size), kernel_(kernel_size), options_(options) {
     detail::check_sizes("Fold", "output_size", output_size, 1, 2);
-    detail::check_windows("Fold", kernel_size, options);
+    functional::detail::check_windows("Fold", kernel_size, options);
   }
   Tensor forward(const Tensor& x) override { return functional::fold(x, size_, kernel_, options_); }
   std::string describe() const override { return "Fold"; }
