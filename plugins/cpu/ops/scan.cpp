@@ -3,6 +3,7 @@
 
 #include "dispatch.hpp"
 #include "kernels.hpp"
+#include "ops/halves.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
@@ -24,17 +25,65 @@ Out narrow(A total) {
   }
 }
 
-// Rows are summed some at a time: each addition waits for the one before it in its row.
+// Goes on with the totals of kRows rows, which lie `step` apart. Some rows at a time: each addition waits for the one before it in its row.
 template <bool Product, int64_t kRows, class In, class Out>
-void scan_rows(const In* x, int64_t n, Out* y) {
+void scan_rows(const In* x, int64_t step, int64_t n, Out* y, Total<In>* running) {
   Total<In> totals[kRows];
-  std::fill_n(totals, kRows, Total<In>(Product ? 1 : 0));
+  std::copy_n(running, kRows, totals);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t r = 0; r < kRows; ++r) {
-      const auto value = static_cast<Total<In>>(static_cast<Compute<In>>(x[r * n + i]));
+      const auto value = static_cast<Total<In>>(x[r * step + i]);
       totals[r] = Product ? totals[r] * value : totals[r] + value;
-      y[r * n + i] = narrow<Out>(totals[r]);
+      y[r * step + i] = narrow<Out>(totals[r]);
     }
+  std::copy_n(totals, kRows, running);
+}
+
+// body(first row, how many) for rows [begin, end).
+template <class Body>
+void some_rows(int64_t begin, int64_t end, Body&& body) {
+  constexpr int64_t kTogether = 4;
+  for (; begin + kTogether <= end; begin += kTogether)
+    body(begin, std::integral_constant<int64_t, kTogether>());
+  for (; begin < end; ++begin) body(begin, std::integral_constant<int64_t, 1>());
+}
+
+template <bool Product, class In, class Out>
+void scan_range(const In* x, int64_t rows, int64_t n, Out* y) {
+  some_rows(0, rows, [=]<int64_t kRows>(int64_t r, std::integral_constant<int64_t, kRows>) {
+    Total<In> totals[kRows];
+    std::fill_n(totals, kRows, Total<In>(Product ? 1 : 0));
+    scan_rows<Product, kRows>(x + r * n, n, n, y + r * n, totals);
+  });
+}
+
+// Halves are f32 meanwhile: short rows many at a time, long ones block by block.
+template <bool Product, class T>
+void scan_halves(const T* x, int64_t rows, int64_t n, T* y) {
+  constexpr int64_t kBlock = 256, kMost = 4 * kBlock;
+  float wide[kMost];
+  if (n <= kBlock) {
+    for (const int64_t together = kMost / n; rows > 0; rows -= together) {
+      const int64_t some = std::min(rows, together);
+      widen_range(x, wide, some * n);
+      scan_range<Product>(wide, some, n, wide);
+      round_range(wide, y, some * n);
+      x += some * n, y += some * n;
+    }
+    return;
+  }
+  some_rows(0, rows, [&]<int64_t kRows>(int64_t row, std::integral_constant<int64_t, kRows>) {
+    double totals[kRows];
+    std::fill_n(totals, kRows, Product ? 1 : 0);
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t some = std::min(kBlock, n - i);
+      for (int64_t r = 0; r < kRows; ++r)
+        widen_range(x + (row + r) * n + i, wide + r * kBlock, some);
+      scan_rows<Product, kRows>(wide, kBlock, some, wide, totals);
+      for (int64_t r = 0; r < kRows; ++r)
+        round_range(wide + r * kBlock, y + (row + r) * n + i, some);
+    }
+  });
 }
 
 template <bool Product, class In, class Out>
@@ -46,11 +95,10 @@ void scan(const tn_call& call) {
   Out* const y = data_of<Out>(output(call));
   parallel_for(numel(view) / n, std::max<int64_t>(1, kGrainMath / n),
                [=](int64_t begin, int64_t end) {
-                 constexpr int64_t kTogether = 4;
-                 int64_t r = begin;
-                 for (; r + kTogether <= end; r += kTogether)
-                   scan_rows<Product, kTogether>(x + r * n, n, y + r * n);
-                 for (; r < end; ++r) scan_rows<Product, 1>(x + r * n, n, y + r * n);
+                 if constexpr (is_half_v<In>)
+                   scan_halves<Product>(x + begin * n, end - begin, n, y + begin * n);
+                 else
+                   scan_range<Product>(x + begin * n, end - begin, n, y + begin * n);
                });
 }
 
@@ -104,12 +152,10 @@ void product_backward(const tn_call& call) {
     T* const dx = data_of<T>(output(call));
     parallel_for(
         numel(view) / n, std::max<int64_t>(1, kGrainMath / n), [=](int64_t begin, int64_t end) {
-          constexpr int64_t kTogether = 4;
-          int64_t r = begin;
-          for (; r + kTogether <= end; r += kTogether)
-            product_rows_backward<kTogether>(g + r * n, x + r * n, y + r * n, n, dx + r * n);
-          for (; r < end; ++r)
-            product_rows_backward<1>(g + r * n, x + r * n, y + r * n, n, dx + r * n);
+          some_rows(begin, end,
+                    [=]<int64_t kRows>(int64_t r, std::integral_constant<int64_t, kRows>) {
+                      product_rows_backward<kRows>(g + r * n, x + r * n, y + r * n, n, dx + r * n);
+                    });
         });
   });
 }
