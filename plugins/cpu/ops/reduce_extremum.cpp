@@ -166,11 +166,24 @@ void value_of(const tn_call& call) {
   });
   reduce_call(call, R(), source_of<Elem, Mask>(dtype), finish);
 }
+// Positions among one element each.
+void all_first(const ReducePlan& plan) {
+  const uint32_t last = plan.nkept - 1;
+  const int64_t inner = plan.nkept == 0 ? 1 : plan.kept_shape[last],
+                step = plan.nkept == 0 ? 1 : plan.out_step[last];
+  for (int64_t i = 0; i < plan.kept; i += inner) {
+    int64_t from, to;
+    plan.locate(i, from, to);
+    int64_t* const out = reinterpret_cast<int64_t*>(plan.out) + to;
+    for (int64_t j = 0; j < inner; ++j) out[j * step] = 0;
+  }
+}
 template <bool Max, class Elem, uint64_t Mask>
 void position_of(const tn_call& call) {
   using R = Position<Elem, Max>;
-  reduce_call(call, R(), source_of<Elem, Mask>(input(call, arg::argmax::x).dtype),
-              put_each<R, put_index<R>>);
+  const tn_view& x = input(call, arg::argmax::x);
+  if (numel(x) > 0 && numel(x) == numel(output(call))) return all_first(plan_reduction(call, true));
+  reduce_call(call, R(), source_of<Elem, Mask>(x.dtype), put_each<R, put_index<R>>);
 }
 
 constexpr uint64_t kNarrow = TN_MASK(TN_DTYPE_F32) | TN_MASK_HALF;

@@ -237,16 +237,24 @@ void add_variances(Table& t) {
         s.layouts = a.shape != Shape{2, 3, 4} || op == "var";
         s.gradient = a.shape != Shape{40, 37};
       }
+  struct Extremum {
+    Shape shape;
+    std::optional<int64_t> dim;
+  };
+  const Shape usual{3, 4, 5}, one_each{3, 1, 5};
   for (const std::string op : {"argmin", "argmax"})
-    for (const std::optional<int64_t> dim :
-         {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(-1)})
+    for (const Extremum& e :
+         {Extremum{usual, {}}, {usual, 1}, {usual, -1}, {one_each, 1}, {{3, 4, 1}, -1}})
       t.add(
-          op, dim ? "dim " + std::to_string(*dim) : "flat", kReals,
+          op,
+          (e.dim ? "dim " + std::to_string(*e.dim) : "flat") +
+              (e.shape == usual ? "" : ' ' + label_of(e.shape)),
+          kReals,
           [=](DType dtype, Rng& rng) {
-            return Args{distinct_array(rng, dtype, {3, 4, 5}), dim ? Arg(*dim) : Arg(), false};
+            return Args{distinct_array(rng, dtype, e.shape), e.dim ? Arg(*e.dim) : Arg(), false};
           },
           [=](const Args& args) {
-            Axes a{{3, 4, 5}, dim ? std::optional<Shape>(Shape{*dim}) : std::nullopt, false};
+            Axes a{e.shape, e.dim ? std::optional<Shape>(Shape{*e.dim}) : std::nullopt, false};
             return one(
                 gather_groups(array(args, arg::argmin::x), a, DType::I64, [&](const Group& g) {
                   auto less = [](Complex x, Complex y) { return x.real() < y.real(); };
