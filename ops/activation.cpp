@@ -151,10 +151,8 @@ TN_OP(selu) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "The self-normalising ELU.",
     .example = "tenon.selu(t([-1., 2.]))",
-    .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "x's",
-    .elementwise = true,
     .in_place = true,
+    .rule = &rule::unary_real,
     .through = true,
     .decompose = &decomposition::selu,
 };

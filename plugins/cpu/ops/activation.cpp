@@ -101,12 +101,25 @@ struct HardSwishOp {
     return hn::Mul(x, hard_sigmoid(d, x));
   }
 };
+// Vectors of positive numbers, common in images and after other activations, need no exponential.
+template <class D, class V>
+HWY_INLINE V any_elu(D d, V x, double alpha) {
+  const auto positive = hn::Gt(x, hn::Zero(d));
+  if (hn::AllTrue(d, positive)) return x;
+  return hn::IfThenElse(positive, x, hn::Mul(number(d, alpha), any_expm1(d, x)));
+}
 struct EluOp {
   double alpha;
   explicit EluOp(const tn_call& call) : alpha(real_arg(call, arg::elu::alpha)) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(number(d, alpha), any_expm1(d, x)));
+    return any_elu(d, x, alpha);
+  }
+};
+struct SeluOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(any_elu(d, x, 1.6732632423543772), number(d, 1.0507009873554805));
   }
 };
 struct LeakyReluOp {
@@ -283,6 +296,7 @@ void add_kernels(KernelList& list) {
   add_unary<SigmoidOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SIGMOID);
   add_unary<SiluOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SILU);
   add_unary<EluOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_ELU);
+  add_unary<SeluOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SELU);
   add_unary<HardSigmoidOp, kGrainCopy>(list, TN_SCHEMA_HARDSIGMOID);
   add_unary<HardSwishOp, kGrainCopy>(list, TN_SCHEMA_HARDSWISH);
   add_unary<LeakyReluOp, kGrainCopy>(list, TN_SCHEMA_LEAKY_RELU);

@@ -19,6 +19,9 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double silu(double x) { return x == -HUGE_VAL ? 0 : x * sigmoid(x); }  // its limit
 double gelu(double x) { return x == -HUGE_VAL ? 0 : 0.5 * x * std::erfc(-x * M_SQRT1_2); }
 double elu(double x) { return x > 0 ? x : std::expm1(x); }
+double selu(double x) {
+  return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x));
+}
 double softplus(double x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 double rsqrt(double x) { return 1 / std::sqrt(x); }
 double reciprocal(double x) { return 1 / x; }
@@ -29,41 +32,24 @@ double log_gamma(double x) {
 }
 
 const Function kFunctions[] = {
-    {"exp", std::exp, -105, 89, 1.5},
-    {"exp2", std::exp2, -151, 129, 1.5},
-    {"expm1", std::expm1, -90, 89, 2},
-    {"log", std::log, 0, 1e30, 1.5},
-    {"log2", std::log2, 0, 1e30, 1},
-    {"log10", std::log10, 0, 1e30, 1},
-    {"log1p", std::log1p, -1, 1e30, 1},
-    {"sqrt", std::sqrt, 0, 1e30, 0.51},
-    {"rsqrt", rsqrt, 1e-30, 1e30, 1.6},
-    {"reciprocal", reciprocal, -1e30, 1e30, 0.51},
-    {"square", square, -1e18, 1e18, 0.51},
-    {"sin", std::sin, -2e5, 2e5, 1},
-    {"cos", std::cos, -2e5, 2e5, 1},
-    {"tan", std::tan, -2e5, 2e5, 1},
-    {"asin", std::asin, -1.1, 1.1, 1},
-    {"acos", std::acos, -1.1, 1.1, 1},
-    {"atan", std::atan, -1e6, 1e6, 1},
-    {"sinh", std::sinh, -90, 90, 1},
-    {"cosh", std::cosh, -90, 90, 1},
-    {"tanh", std::tanh, -12, 12, 2},
-    {"asinh", std::asinh, -1e20, 1e20, 1},
-    {"acosh", std::acosh, 0.9, 1e20, 1},
-    {"atanh", std::atanh, -1.1, 1.1, 1},
-    {"erf", std::erf, -5, 5, 2},
-    {"erfc", std::erfc, -5, 11, 5},
-    {"lgamma", log_gamma, -30, 1e30, 2},
-    {"sigmoid", sigmoid, -105, 105, 2.5},
-    {"silu", silu, -105, 105, 3.5},
-    {"gelu", gelu, -14, 14, 5.5},
-    {"elu", elu, -100, 100, 2},
-    {"softplus", softplus, -105, 30, 2},
-    {"floor", std::floor, -1e7, 1e7, 0},
-    {"ceil", std::ceil, -1e7, 1e7, 0},
-    {"trunc", std::trunc, -1e7, 1e7, 0},
-    {"round", std::nearbyint, -1e7, 1e7, 0},
+    {"exp", std::exp, -105, 89, 1.5},      {"exp2", std::exp2, -151, 129, 1.5},
+    {"expm1", std::expm1, -90, 89, 2},     {"log", std::log, 0, 1e30, 1.5},
+    {"log2", std::log2, 0, 1e30, 1},       {"log10", std::log10, 0, 1e30, 1},
+    {"log1p", std::log1p, -1, 1e30, 1},    {"sqrt", std::sqrt, 0, 1e30, 0.51},
+    {"rsqrt", rsqrt, 1e-30, 1e30, 1.6},    {"reciprocal", reciprocal, -1e30, 1e30, 0.51},
+    {"square", square, -1e18, 1e18, 0.51}, {"sin", std::sin, -2e5, 2e5, 1},
+    {"cos", std::cos, -2e5, 2e5, 1},       {"tan", std::tan, -2e5, 2e5, 1},
+    {"asin", std::asin, -1.1, 1.1, 1},     {"acos", std::acos, -1.1, 1.1, 1},
+    {"atan", std::atan, -1e6, 1e6, 1},     {"sinh", std::sinh, -90, 90, 1},
+    {"cosh", std::cosh, -90, 90, 1},       {"tanh", std::tanh, -12, 12, 2},
+    {"asinh", std::asinh, -1e20, 1e20, 1}, {"acosh", std::acosh, 0.9, 1e20, 1},
+    {"atanh", std::atanh, -1.1, 1.1, 1},   {"erf", std::erf, -5, 5, 2},
+    {"erfc", std::erfc, -5, 11, 5},        {"lgamma", log_gamma, -30, 1e30, 2},
+    {"sigmoid", sigmoid, -105, 105, 2.5},  {"silu", silu, -105, 105, 3.5},
+    {"gelu", gelu, -14, 14, 5.5},          {"elu", elu, -100, 100, 2},
+    {"selu", selu, -100, 100, 3},          {"softplus", softplus, -105, 30, 2},
+    {"floor", std::floor, -1e7, 1e7, 0},   {"ceil", std::ceil, -1e7, 1e7, 0},
+    {"trunc", std::trunc, -1e7, 1e7, 0},   {"round", std::nearbyint, -1e7, 1e7, 0},
 };
 
 class Math : public testing::TestWithParam<Function> {};
