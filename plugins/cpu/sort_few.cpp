@@ -43,10 +43,29 @@ bool rank(const K* keys, size_t n, K* ranks) {
   return true;
 }
 
+template <class K>
+void rank_columns(const K* keys, size_t n, K* ranks) {
+  const hn::CappedTag<K, kRowsOfFew> d;
+  const auto one = hn::Set(d, 1);
+  for (size_t row = 0; row < kRowsOfFew; row += hn::Lanes(d))
+    for (size_t i = 0; i < n; ++i) {
+      const auto key = [=](size_t j) HWY_ATTR { return hn::LoadU(d, keys + j * kRowsOfFew + row); };
+      const auto own = key(i);
+      auto count = hn::Set(d, static_cast<K>(i));
+      for (size_t j = 0; j < i; ++j)
+        count = hn::IfThenElse(hn::Gt(key(j), own), hn::Sub(count, one), count);
+      for (size_t j = i + 1; j < n; ++j)
+        count = hn::IfThenElse(hn::Lt(key(j), own), hn::Add(count, one), count);
+      hn::StoreU(count, d, ranks + i * kRowsOfFew + row);
+    }
+}
+
 }  // namespace
 
 bool rank_32(const int32_t* keys, size_t n, int32_t* ranks) { return rank(keys, n, ranks); }
 bool rank_64(const int64_t* keys, size_t n, int64_t* ranks) { return rank(keys, n, ranks); }
+void rank_rows_32(const int32_t* keys, size_t n, int32_t* ranks) { rank_columns(keys, n, ranks); }
+void rank_rows_64(const int64_t* keys, size_t n, int64_t* ranks) { rank_columns(keys, n, ranks); }
 
 }  // namespace tenon::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -55,12 +74,20 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::cpu {
 HWY_EXPORT(rank_32);
 HWY_EXPORT(rank_64);
+HWY_EXPORT(rank_rows_32);
+HWY_EXPORT(rank_rows_64);
 
 bool rank_few(const int32_t* keys, size_t n, int32_t* ranks) {
   return HWY_DYNAMIC_DISPATCH(rank_32)(keys, n, ranks);
 }
 bool rank_few(const int64_t* keys, size_t n, int64_t* ranks) {
   return HWY_DYNAMIC_DISPATCH(rank_64)(keys, n, ranks);
+}
+void rank_rows(const int32_t* keys, size_t n, int32_t* ranks) {
+  HWY_DYNAMIC_DISPATCH(rank_rows_32)(keys, n, ranks);
+}
+void rank_rows(const int64_t* keys, size_t n, int64_t* ranks) {
+  HWY_DYNAMIC_DISPATCH(rank_rows_64)(keys, n, ranks);
 }
 
 }  // namespace tenon::cpu

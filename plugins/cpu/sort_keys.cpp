@@ -83,11 +83,9 @@ class Radix {
 template <class E>
 bool place_few(E* entries, size_t n) {
   using K = decltype(E::key);
-  using Signed = std::conditional_t<sizeof(K) == 8, int64_t, int32_t>;
   if (n > kMostFew) return false;
-  Signed keys[kMostFew + kFewMargin], ranks[kMostFew + kFewMargin];
-  const Signed least = sizeof(K) < 4 ? 0 : std::numeric_limits<Signed>::min();
-  for (size_t i = 0; i < n; ++i) keys[i] = static_cast<Signed>(entries[i].key) ^ least;
+  SignedKey<K> keys[kMostFew + kFewMargin], ranks[kMostFew + kFewMargin];
+  for (size_t i = 0; i < n; ++i) keys[i] = signed_key(entries[i].key);
   std::fill_n(keys + n, kFewMargin, 0);
   if (!rank_few(keys, n, ranks)) return false;
   E few[kMostFew];

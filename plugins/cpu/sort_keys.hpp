@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <limits>
 
 #include "dispatch.hpp"
 
@@ -29,6 +30,15 @@ inline Key<T> key_of(T value) {
   } else {
     return static_cast<K>(value);
   }
+}
+
+// Keys that a signed comparison puts in their order.
+template <class K>
+using SignedKey = std::conditional_t<sizeof(K) == 8, int64_t, int32_t>;
+template <class K>
+inline SignedKey<K> signed_key(K key) {
+  constexpr auto kLeast = sizeof(K) < 4 ? 0 : std::numeric_limits<SignedKey<K>>::min();
+  return static_cast<SignedKey<K>>(static_cast<SignedKey<K>>(key) ^ kLeast);
 }
 
 // Indices of a row in stable order; `descending` turns the order of keys, equal ones stay as they are. begins[i], where wanted,

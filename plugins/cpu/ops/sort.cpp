@@ -5,12 +5,56 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "sort_few.hpp"
 #include "sort_keys.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
 namespace tenon::cpu {
 namespace {
+
+// Rows that are short beside what a row costs by itself.
+constexpr int64_t kShortRow = 16, kManyRows = 4;
+
+template <class T>
+void sort_short_rows(const T* from, int64_t rows, int64_t n, bool descending, T* to,
+                     int64_t* indices) {
+  using K = Key<T>;
+  constexpr auto kTogether = static_cast<int64_t>(kRowsOfFew);
+  SignedKey<K> keys[kShortRow * kTogether] = {}, ranks[kShortRow * kTogether];
+  for (; rows > 0; rows -= kTogether) {
+    const int64_t some = std::min(rows, kTogether);
+    for (int64_t r = 0; r < some; ++r)
+      for (int64_t i = 0; i < n; ++i) {
+        const K key = key_of(from[r * n + i]);
+        keys[i * kTogether + r] = signed_key(descending ? static_cast<K>(~key) : key);
+      }
+    rank_rows(keys, static_cast<size_t>(n), ranks);
+    for (int64_t r = 0; r < some; ++r)
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t at = r * n + ranks[i * kTogether + r];
+        to[at] = from[r * n + i];
+        indices[at] = i;
+      }
+    from += some * n, to += some * n, indices += some * n;
+  }
+}
+
+template <class T>
+void sort_rows(const tn_view& x, int64_t begin, int64_t end, bool descending, T* to,
+               int64_t* indices) {
+  const int64_t n = x.shape[x.ndim - 1];
+  const T* const from = data_of<const T>(x);
+  if (n <= kShortRow && end - begin >= kManyRows)
+    return sort_short_rows(from + begin * n, end - begin, n, descending, to + begin * n,
+                           indices + begin * n);
+  for (int64_t r = begin; r < end; ++r) {
+    sort_indices(x.dtype, from + r * n, n, descending, indices + r * n);
+    parallel_for(n, kGrainMath, [=](int64_t first, int64_t last) {
+      for (int64_t i = r * n + first; i < r * n + last; ++i) to[i] = from[r * n + indices[i]];
+    });
+  }
+}
 
 void sort(const tn_call& call) {
   using arg = tenon::arg::sort;
@@ -19,19 +63,11 @@ void sort(const tn_call& call) {
   if (numel(x) == 0) return;
   const bool descending = call.args[arg::descending].as.i != 0;
   int64_t* const indices = data_of<int64_t>(output(call, arg::result::indices));
-  visit_size(size_of(x.dtype), [&]<class T>(Tag<T>) {
-    const T* const from = data_of<const T>(x);
+  visit_dtype<TN_MASK_REAL | TN_MASK_BOOL>(x.dtype, [&]<class T>(Tag<T>) {
     T* const to = data_of<T>(output(call));
-    parallel_for(numel(x) / n, std::max<int64_t>(1, kGrainHeavy / n),
-                 [=, &x](int64_t begin, int64_t end) {
-                   for (int64_t r = begin; r < end; ++r) {
-                     sort_indices(x.dtype, from + r * n, n, descending, indices + r * n);
-                     parallel_for(n, kGrainMath, [=](int64_t first, int64_t last) {
-                       for (int64_t i = r * n + first; i < r * n + last; ++i)
-                         to[i] = from[r * n + indices[i]];
-                     });
-                   }
-                 });
+    parallel_for(
+        numel(x) / n, std::max<int64_t>(1, kGrainHeavy / n),
+        [=, &x](int64_t begin, int64_t end) { sort_rows(x, begin, end, descending, to, indices); });
   });
 }
 

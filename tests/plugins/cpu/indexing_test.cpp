@@ -440,6 +440,28 @@ TEST(SortEdges, RowsOfEveryLengthAreStable) {
     }
 }
 
+// Many short rows are sorted at once, one alone otherwise.
+TEST(SortEdges, ShortRowsTogether) {
+  std::mt19937 engine(76);
+  for (const DType dtype : {DType::U8, DType::BF16, DType::F32, DType::I64, DType::F64})
+    for (int64_t n = 1; n <= 18; ++n) {
+      std::vector<float> numbers(static_cast<size_t>(37 * n));
+      for (float& x : numbers) x = static_cast<float>(engine() % static_cast<unsigned>(n + 1));
+      if (dtype != DType::U8 && dtype != DType::I64) numbers[3] = NAN;
+      const Tensor x = tenon::tensor(numbers).reshape({37, n}).to(dtype);
+      for (const bool down : {false, true}) {
+        const auto all = tenon::sort(x, 1, down);
+        for (int64_t r = 0; r < 37; ++r) {
+          const auto alone = tenon::sort(x.select(0, r), 0, down);
+          EXPECT_EQ(all.indices.select(0, r).to_vector<int64_t>(),
+                    alone.indices.to_vector<int64_t>());
+          EXPECT_TRUE(tenon::allclose(all.values.select(0, r).to(DType::F64),
+                                      alone.values.to(DType::F64), 0, 0, true));
+        }
+      }
+    }
+}
+
 TEST(SortEdges, NaNZeroAndSigns) {
   const float inf = INFINITY;
   const Tensor x = tenon::tensor({3.f, float(NAN), -inf, 0.f, -0.f, inf, -2.f, float(NAN)});
