@@ -115,11 +115,11 @@ inline void pack_columns(const char* from, int64_t step, T* to, int64_t rows, in
   }
 }
 
-// A whole tile, in squares that registers of 16 bytes hold: log2 n times the first half of the lines is interleaved with the second.
-template <int64_t kRows, int64_t kColumns, class T>
-inline void pack_squares(const char* from, int64_t step, T* to, int64_t pitch) {
+// A tile of whole squares that registers of 16 bytes hold: log2 n times the first half of the lines is interleaved with the second.
+template <class T>
+inline void pack_squares(const char* from, int64_t step, T* to, int64_t pitch, int64_t rows,
+                         int64_t columns) {
   constexpr int64_t n = 16 / sizeof(T);
-  static_assert(kRows % n == 0 && kColumns % n == 0);
   typedef T Line __attribute__((vector_size(16)));
   const auto interleave = [&]<int... I>(const Line* in, Line* out,
                                         std::integer_sequence<int, I...>) {
@@ -129,8 +129,8 @@ inline void pack_squares(const char* from, int64_t step, T* to, int64_t pitch) {
           __builtin_shufflevector(in[k], in[k + n / 2], (n / 2 + I / 2 + I % 2 * n)...);
     }
   };
-  for (int64_t j = 0; j < kColumns; j += n)
-    for (int64_t i = 0; i < kRows; i += n) {
+  for (int64_t j = 0; j < columns; j += n)
+    for (int64_t i = 0; i < rows; i += n) {
       Line lines[2][n];
       for (int64_t k = 0; k < n; ++k)
         std::memcpy(&lines[0][k], from + (j + k) * step + i * sizeof(T), sizeof(Line));
@@ -156,11 +156,13 @@ inline void pack_tile(const Tile<K>& tile, size_t k, T* to) {
       to += (rows - 1) * columns;
       pitch = -columns;
     }
-    if (rows == kRows && columns == kColumns) {
-      if constexpr (std::is_integral_v<T>)
-        return pack_squares<kRows, kColumns>(from, column_step, to, pitch);
-      return pack_columns(from, column_step, to, kRows, kColumns, pitch);
+    if constexpr (std::is_integral_v<T>) {
+      constexpr int64_t kSquare = 16 / sizeof(T);
+      if (rows % kSquare == 0 && columns % kSquare == 0)
+        return pack_squares(from, column_step, to, pitch, rows, columns);
     }
+    if (rows == kRows && columns == kColumns)
+      return pack_columns(from, column_step, to, kRows, kColumns, pitch);
     return pack_columns(from, column_step, to, rows, columns, pitch);
   }
   for (int64_t i = 0; i < rows; ++i)

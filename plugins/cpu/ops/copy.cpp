@@ -139,9 +139,13 @@ void copy_strided(std::span<const int64_t> shape, int64_t size, char* to, const 
   loop.strides = strides;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 1) continue;
-    sizes[loop.ndim] = shape[d];
-    steps[0][loop.ndim] = to_strides[d];
-    steps[1][loop.ndim++] = from_strides[d];
+    const uint32_t last = loop.ndim - 1;
+    const bool joins = loop.ndim > 0 && steps[0][last] == shape[d] * to_strides[d] &&
+                       steps[1][last] == shape[d] * from_strides[d];
+    const uint32_t at = joins ? last : loop.ndim++;
+    sizes[at] = joins ? sizes[at] * shape[d] : shape[d];
+    steps[0][at] = to_strides[d];
+    steps[1][at] = from_strides[d];
   }
   copy_loop(loop, {{to, const_cast<char*>(from)}, {size, size}});
 }

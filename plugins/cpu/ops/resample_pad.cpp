@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "copy_loop.hpp"
 #include "dispatch.hpp"
 #include "fill.hpp"
 #include "kernels.hpp"
@@ -120,6 +121,45 @@ void pad(const tn_call& call) {
   });
 }
 
+// Any strides, and lines too short to pay for their start: a constant everywhere, then x in its place.
+bool pads_around(const tn_call& call) {
+  constexpr int64_t kShort = 64;
+  const tn_view& x = input(call, arg::pad::x);
+  int64_t dense = 1;
+  bool contiguous = true;
+  for (uint32_t d = x.ndim; d-- > 0; dense *= x.shape[d])
+    contiguous &= x.shape[d] == 1 || x.strides[d] == dense;
+  return text_arg(call, arg::pad::mode) == "constant" && x.ndim > 0 &&
+         (!contiguous || x.shape[x.ndim - 1] < kShort);
+}
+
+void pad_around(const tn_call& call) {
+  const tn_view &x = input(call, arg::pad::x), &out = output(call);
+  const int64_t* const pads = call.args[arg::pad::pads].as.ints;
+  const uint32_t padded = call.args[arg::pad::pads].count / 2;
+  int64_t shape[TN_MAX_DIMS], from = 0, to = 0, inner = 1;
+  for (uint32_t d = 0; d < x.ndim; ++d) {
+    const uint32_t from_right = x.ndim - 1 - d;
+    const int64_t before = from_right < padded ? pads[2 * from_right] : 0,
+                  cut = std::max<int64_t>(-before, 0);
+    const int64_t begin = std::max<int64_t>(before, 0);
+    shape[d] = std::max<int64_t>(0, std::min(x.shape[d] - cut, out.shape[d] - begin));
+    from += cut * x.strides[d];
+    to += begin * out.strides[d];
+    inner *= shape[d];
+  }
+  visit_dtype<TN_MASK_ALL>(x.dtype, [&]<class T>(Tag<T>) {
+    T* const all = data_of<T>(out);
+    const T fill = constant<T>(call);
+    if (inner < numel(out))
+      parallel_for(numel(out), kGrainCopy,
+                   [=](int64_t begin, int64_t end) { fill_range(all + begin, all + end, fill); });
+    if (inner > 0)
+      copy_strided({shape, x.ndim}, sizeof(T), reinterpret_cast<char*>(all + to), out.strides,
+                   reinterpret_cast<const char*>(data_of<const T>(x) + from), x.strides);
+  });
+}
+
 // Adds a line of g to the line that it shows.
 template <class T, class C>
 void add_line(const Padding& p, const T* from, C* line) {
@@ -175,6 +215,12 @@ void pad_backward(const tn_call& call) {
 
 void add_resample_pad_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_PAD, .dtypes = TN_MASK_ALL, .run = run_of<pad>});
+  list.add({.schema = TN_SCHEMA_PAD,
+            .dtypes = TN_MASK_ALL,
+            .run = run_of<pad_around>,
+            .flags = TN_KERNEL_STRIDED,
+            .priority = 10,
+            .supports = supports_of<pads_around>});
   list.add({.schema = TN_SCHEMA_PAD_BACKWARD,
             .dtypes = TN_MASK_REAL | TN_MASK_COMPLEX,
             .run = run_of<pad_backward>});

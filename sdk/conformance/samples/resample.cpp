@@ -146,6 +146,7 @@ void add_pads(Table& t) {
   for (const Pad& p :
        {Pad{"constant", {2, 3}, {1, 2}}, Pad{"constant", {2, 2, 4, 5}, {1, 0, 2, 1}},
         Pad{"constant", {5}, {0, 3}}, Pad{"constant", {3, 4}, {-1, 1}},
+        Pad{"constant", {2, 3, 70}, {1, 2, 0, 1}}, Pad{"constant", {2, 8, 12}, {1, 1, -1, 2}},
         Pad{"reflect", {1, 2, 4, 5}, {2, 1, 1, 3}}, Pad{"replicate", {1, 2, 4, 5}, {2, 1, 1, 3}},
         Pad{"circular", {1, 2, 4, 5}, {2, 1, 1, 3}}, Pad{"reflect", {2, 3, 6}, {3, 2}}}) {
     Shape padded = p.x;

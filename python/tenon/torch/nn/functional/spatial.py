@@ -43,8 +43,11 @@ def pad(input, pad, mode='constant', value=None):
 
 def _fits(shape, pad, mode):
     """Whether a single op can pad this way: nothing is cut, and the padding mirrors only entries that exist."""
-    sizes = [n for n in shape[::-1][:len(pad) // 2] for _ in range(2)]
-    return min(pad, default=0) >= 0 and min(shape) > 0 and (mode == 'replicate' or all(p <= n - (mode == 'reflect') for p, n in zip(pad, sizes)))
+    for i in range(len(pad) // 2):
+        most = max(pad[2 * i], pad[2 * i + 1])
+        if min(pad[2 * i], pad[2 * i + 1]) < 0 or mode != 'replicate' and most > shape[-1 - i] - (mode == 'reflect'):
+            return False
+    return 0 not in shape
 
 
 def _bent(x, dim, before, after, mode):
