@@ -11,9 +11,10 @@ namespace {
 
 // Products that are folded at once stay in L2.
 constexpr int64_t kPieceBytes = 256 * 1024;
-// What is folded costs as much as so many filters; by taps, rows of a lone channel fill no tile.
+// Rows of a lone channel fill no tile of taps, but a product of fewer filters costs less than what is folded.
 constexpr int64_t kFewFilters = 8;
-constexpr double kLeastWaste = 48;
+// To fold costs as much as so many filters.
+constexpr double kFoldedFilters = 32;
 
 // Places j in [begin, end) of which first + j·step lies in [0, size).
 struct Inside {
@@ -128,11 +129,11 @@ class Fold {
 }  // namespace
 
 bool wants_folding(const ConvGeometry& g) {
-  // Inputs beside the outputs' steps: by taps, each of them costs all products of an output.
+  // By taps, each input costs all products of an output, so inputs beside the outputs' steps are multiplied in vain.
   const double apart = static_cast<double>(ConvGeometry::product(g.stride) * g.out_plane());
-  const double wasted = static_cast<double>(g.in_plane()) / std::max(apart, 1.0);
+  const double in_vain = static_cast<double>(g.in_plane()) / std::max(apart, 1.0) - 1;
   return g.filters >= kFewFilters &&
-         (g.channels == 1 || wasted * static_cast<double>(g.filters) >= kLeastWaste);
+         (g.channels == 1 || in_vain * static_cast<double>(g.filters) >= kFoldedFilters);
 }
 
 template <class T>

@@ -89,7 +89,7 @@ void product_of(const TapProduct<T>& t) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)),
                 vectors = lone             ? kLoneVectors
                           : t.filters <= 8 ? 3
-                                           : 2,
+                                           : kTileVectors,
                 panel = vectors * lanes;
   alignas(64) T buffer[(kFilterBlock * 3 + 1) * HWY_MAX_BYTES / sizeof(T)];
   const int64_t total = (t.rows - 1) * t.pitch + t.cols;
