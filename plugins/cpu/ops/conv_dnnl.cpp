@@ -327,6 +327,8 @@ void run(Plan& plan, const tn_call& call) {
 constexpr double kLeastWork = 600'000, kLeastDepthwise = 50'000;
 // Rows from which vectors along them waste little.
 constexpr int64_t kWide = 48;
+// Of a row, of groups of several channels: oneDNN takes longer ones at a third of the machine's peak.
+constexpr int64_t kMostTapsOfGroups = 16;
 // Channels that leave most lanes of oneDNN's layouts empty.
 constexpr int64_t kFewChannels = 16;
 
@@ -344,7 +346,7 @@ bool suits_groups(const ConvGeometry& g, ConvPass pass) {
 bool is_quickest(const ConvGeometry& g, ConvPass pass) {
   if (wants_unfolding(g, pass)) return false;
   if (g.pointwise()) return !suits_products(g);
-  if (g.groups > 1) return true;
+  if (g.groups > 1) return g.channels == 1 || g.kernel[2] <= kMostTapsOfGroups || g.out[2] < kWide;
   if (g.channels < kFewChannels) return pass == kForward;
   return g.out[2] < kWide;
 }

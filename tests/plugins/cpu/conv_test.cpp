@@ -216,6 +216,16 @@ TEST(Conv, FewOutputs) {
   check({{2, 2, 120, 100}, {48, 2, 9, 90}, {1}, {0}, {1}}, DType::F32, seed += 5);
 }
 
+// As of wav2vec's positions and of discriminators of sound.
+TEST(Conv, LongKernelsOfGroups) {
+  uint32_t seed = 1900;
+  for (const DType dtype : {DType::F32, DType::F64, DType::BF16}) {
+    check({{2, 24, 70}, {24, 8, 32}, {1}, {16}, {1}, 3}, dtype, seed += 5);
+    check({{2, 16, 230}, {32, 8, 41}, {4}, {20}, {1}, 2}, dtype, seed += 5);
+    check({{1, 32, 3, 90}, {32, 16, 2, 20}, {1}, {1, 0}, {1, 2}, 2}, dtype, seed += 5);
+  }
+}
+
 // Slices of depth that share a copy: a rest of them, strides and dilations of depth, more than the copy has room for, lines that are
 // shorter and longer than vectors.
 TEST(Conv, SlicesOfDepthShareACopy) {
