@@ -15,6 +15,9 @@ constexpr int64_t kLeastDepth = 64;
 // A pointwise convolution is a product as it lies, unless its planes leave vectors empty.
 constexpr int64_t kNarrow = 32;
 
+// Forward, image by image: rows of taps that are long beside those of outputs, of channels too few for oneDNN's vectors.
+constexpr int64_t kLongTaps = 8, kFewChannels = 16, kLeastPlane = 16;
+
 int64_t places(const ConvGeometry& g) { return g.batch * g.out_plane(); }
 
 // Whether a plane with its padding, which is written out, is not much larger than without.
@@ -129,17 +132,56 @@ const T* by_filters(const ConvGeometry& g, const T* grad) {
   return to;
 }
 
+// Kernels that span a side, nearly: what few channels read are long lines.
+bool reads_lines(const ConvGeometry& g) {
+  return g.kernel[2] >= kLongTaps && g.kernel[2] >= kLongTaps * g.out[2] &&
+         g.channels < kFewChannels && g.filters >= kLongTaps && g.out_plane() >= kLeastPlane;
+}
+
 }  // namespace
 
 bool wants_unfolding(const ConvGeometry& g, ConvPass pass) {
   if (g.pointwise() && (g.batch == 1 || g.out_plane() >= kNarrow)) return false;
-  return g.groups == 1 && places(g) > 0 && mostly_image(g) &&
-         places(g) <= (pass == kWeight ? kMostPlacesForWeights : kMostPlaces) &&
+  if (g.groups > 1 || places(g) == 0 || !mostly_image(g)) return false;
+  if (pass == kForward && reads_lines(g)) return true;
+  return places(g) <= (pass == kWeight ? kMostPlacesForWeights : kMostPlaces) &&
          g.depth() >= kLeastDepth && g.filters >= 16;
+}
+
+// Whether what the places read lies side by side as it is: whole rows of a lone channel.
+bool lies_unfolded(const ConvGeometry& g) {
+  return g.channels == 1 && g.in[0] == 1 && g.kernel[2] == g.in[2] && g.dilation[1] == 1 &&
+         g.padding == ConvGeometry::Three{0, 0, 0};
+}
+
+template <class T>
+void unfolded_images(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out) {
+  const int64_t plane = g.out_plane(), depth = g.depth(), work = g.filters * plane * depth;
+  ConvGeometry one = g;
+  one.batch = 1;
+  const bool lies = lies_unfolded(g);
+  parallel_for(g.batch, std::max<int64_t>(1, kGemmGrain / work), [&](int64_t begin, int64_t end) {
+    for (int64_t image = begin; image < end; ++image) {
+      const T* const from = x + image * g.channels * g.in_plane();
+      parallel_gemm(Gemm<T>{.m = g.filters,
+                            .n = plane,
+                            .k = depth,
+                            .a = weight,
+                            .a_row = depth,
+                            .a_col = 1,
+                            .b = lies ? from : unfold(one, from, depth, 1),
+                            .b_row = 1,
+                            .b_col = lies ? g.stride[1] * g.in[2] : depth,
+                            .c = out + image * g.filters * plane,
+                            .c_row = plane,
+                            .row_bias = bias});
+    }
+  });
 }
 
 template <class T>
 void unfolded_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out) {
+  if (reads_lines(g)) return unfolded_images(g, x, weight, bias, out);
   const int64_t n = places(g), depth = g.depth(), plane = g.out_plane();
   const T* const read = unfold(g, x, 1, n);
   T* const sums = g.batch == 1 ? out : workspace<T>(Workspace::Sums, n * g.filters);

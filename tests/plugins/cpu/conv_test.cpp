@@ -216,6 +216,20 @@ TEST(Conv, FewOutputs) {
   check({{2, 2, 120, 100}, {48, 2, 9, 90}, {1}, {0}, {1}}, DType::F32, seed += 5);
 }
 
+// Rows of taps that are long beside those of outputs: unfolded image by image, or whole rows of a lone channel as they lie.
+TEST(Conv, LongRowsOfTaps) {
+  uint32_t seed = 2100;
+  for (const DType dtype : {DType::F32, DType::F64}) {
+    check({{3, 1, 30, 20}, {24, 1, 3, 20}, {1}, {0}, {1}}, dtype, seed += 5);
+    check({{3, 1, 50, 20}, {9, 1, 5, 20}, {2, 1}, {0}, {1}}, dtype, seed += 5);
+    check({{3, 1, 60, 20}, {8, 1, 3, 20}, {1}, {0}, {2, 1}}, dtype, seed += 5);
+    check({{2, 1, 4, 30, 12}, {10, 1, 2, 3, 12}, {1}, {0}, {1}}, dtype, seed += 5);
+    check({{2, 5, 40, 17}, {20, 5, 2, 16}, {1}, {1, 0}, {1}}, dtype, seed += 5);
+    check({{1, 1, 200, 40}, {40, 1, 3, 41}, {1}, {0, 1}, {1}}, dtype, seed += 5);
+    check({{2, 2, 6, 20, 9}, {12, 2, 3, 1, 9}, {1}, {1, 0, 0}, {1}}, dtype, seed += 5);
+  }
+}
+
 // As of wav2vec's positions and of discriminators of sound.
 TEST(Conv, LongKernelsOfGroups) {
   uint32_t seed = 1900;
