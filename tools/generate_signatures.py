@@ -22,7 +22,7 @@ TYPES = {'int64_t': 'int', 'double': 'float', 'bool': 'bool', 'std::string': 'st
 NAMES = {'with_bias': 'bias', 'weights': 'weight'}
 NAMESPACE = {'nn': 'nn::', 'torch': 'nn::', 'init': 'nn::init::', 'optim': 'optim::', 'clip': 'optim::', 'scheduler': 'optim::'}
 # What the test supplies to the functions and constructors of a section.
-BEFORE = {'nn': '', 'torch': '', 'init': 'Tensor tensor = ones({2, 2}); ', 'optim': 'const auto params = trained(); ',
+BEFORE = {'nn': '', 'torch': '', 'init': 'Tensor tensor = ones({SHAPE}); ', 'optim': 'const auto params = trained(); ',
           'clip': 'const auto parameters = trained(); ', 'scheduler': 'optim::SGD optimizer(trained()); '}
 
 
@@ -234,13 +234,17 @@ def call(entry, found, in_options, given):
     return f"{NAMESPACE[entry.section]}{entry.name}({', '.join(parts)})"
 
 
+def before_of(entry):
+    return BEFORE[entry.section].replace('SHAPE', literal('int[]', entry.get('of', [2, 2])))
+
+
 def expect_state(entry, expression, state):
     if entry.section == 'optim':
         options = [f'group.0.{a.name} f64 ({"2" if a.type == "float[2]" else ""})' for a in entry.free]
         state = options + [f'state.0.{line}' for line in state]
         expression = f'after_a_step({expression})'
     keys = 'keys_of' if entry.section == 'scheduler' else 'state_of'
-    return f'  expect_same({text(", ".join(sorted(state)))}, [] {{ {BEFORE[entry.section]}return {keys}({expression}); }});'
+    return f'  expect_same({text(", ".join(sorted(state)))}, [] {{ {before_of(entry)}return {keys}({expression}); }});'
 
 
 def test_of(entry, headers):
@@ -254,7 +258,7 @@ def test_of(entry, headers):
     lines = [f'TEST(Signatures, {entry.section}_{entry.name.rstrip("_")}) {{',
              f'  EXPECT_EQ(std::string({text(header)}), {text(entry.schema)}) << "what the header says, and the table";']
     if header == entry.schema:  # otherwise a call may not compile
-        before, made = BEFORE[entry.section], functools.partial(call, entry, found, in_options)
+        before, made = before_of(entry), functools.partial(call, entry, found, in_options)
         lines += [expect_state(entry, made(given), state) for given, state in entry.cases('state')]
         lines += [f'  expect_taken([] {{ {before}{made(given)}; }});' for given, _ in entry.cases('takes')]
         lines += [f'  expect_refused({text(entry.error(message))}, [] {{ {before}{made(given)}; }});'

@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SECTIONS = ('nn', 'torch', 'init', 'optim', 'clip', 'scheduler')
 TYPES = ('int', 'float', 'bool', 'str', 'Tensor', 'generator', 'function', 'Optimizer', 'LRScheduler')
 ARGUMENT = re.compile(r'(?P<type>(?P<word>\w+)(?:\[\d?\])?\??) (?P<name>\w+)(?:=(?P<default>.+))?')
-KEYS = {'schema', 'also', 'make', 'ranges', 'state', 'with', 'takes', 'refuses', 'function', 'op', 'op_names', 'without'}
+KEYS = {'schema', 'also', 'make', 'of', 'ranges', 'state', 'with', 'takes', 'refuses', 'function', 'op', 'op_names', 'without'}
 # The test supplies values by type; all others come from the table.
 SUPPLIED = ('Tensor', 'Tensor[]', 'Optimizer')
 # Each number is tried with each of these, alone: values outside its range must be refused, all others accepted.

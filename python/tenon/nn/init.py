@@ -1,4 +1,5 @@
-"""Initial values of parameters, written in place: Glorot & Bengio 2010 (xavier), He et al. 2015 (kaiming).
+"""Initial values of parameters, written in place: Glorot & Bengio 2010 (xavier), He et al. 2015 (kaiming), Saxe et al. 2014 (orthogonal),
+Martens 2010 (sparse).
 
 >>> w = tenon.zeros((3, 4))
 >>> tenon.nn.init.constant_(w, 2.0)[0, 0].item()
@@ -7,11 +8,12 @@
 import contextlib
 import math
 import threading
+import warnings
 
 import tenon
 from .._core import Tensor, ops
 from .._errors import InvalidArgumentError
-from ._check import check_least, check_one_of
+from ._check import check_groups, check_least, check_one_of, check_part, check_positive
 
 _GAINS = {'linear': 1.0, 'sigmoid': 1.0, 'tanh': 5 / 3, 'relu': math.sqrt(2), 'selu': 0.75}
 _GAINS.update((f'{kind}{n}d', 1.0) for kind in ('conv', 'conv_transpose') for n in (1, 2, 3))
@@ -103,6 +105,66 @@ def kaiming_uniform_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', ge
 def kaiming_normal_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', generator=None):
     """Normal; keeps the variance through a layer and its nonlinearity; `a` is the slope of leaky_relu."""
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan('kaiming_normal_', tensor, mode)), generator)
+
+
+def _check_rank(name, tensor, least, most):
+    _check(name, tensor)
+    if not least <= tensor.ndim <= most:
+        raise InvalidArgumentError(f'[{name}] tensor has rank {tensor.ndim}, must be {least}' + (f' to {most}' if most > least else ''))
+
+
+def eye_(tensor):
+    """The identity, for a matrix."""
+    _check_rank('eye_', tensor, 2, 2)
+    return _fill(tensor, ops['eye'](*tensor.shape, 0, tensor.dtype, tensor.device))
+
+
+def dirac_(tensor, groups=1):
+    """A convolution that returns its input: 1 in the middle of the kernel between channels of the same number."""
+    _check_rank('dirac_', tensor, 3, 5)
+    check_least('dirac_', 'groups', groups, 1)
+    check_groups('dirac_', (tensor.shape[0],), groups)
+    middle = ops['eye'](tensor.shape[0] // groups, tensor.shape[1], 0, tensor.dtype, tensor.device)
+    _fill(tensor, 0)
+    with tenon.no_grad():
+        tensor[(slice(None), slice(None), *(n // 2 for n in tensor.shape[2:]))] = ops['concat']([middle] * groups, 0)
+    return tensor
+
+
+def orthogonal_(tensor, gain=1.0, generator=None):
+    """A matrix, of all dimensions after the first merged, whose rows or columns are orthonormal, times gain."""
+    _check_rank('orthogonal_', tensor, 2, 16)
+    if not tensor.size:
+        return tensor
+    rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
+    shape = (max(rows, columns), min(rows, columns))
+    q, r = tenon.linalg.qr(ops['normal'](shape, 0.0, 1.0, tensor.dtype, tensor.device, generator))
+    q = q * ops['sign'](ops['diagonal'](r))
+    q = ops['transpose'](q, 0, 1) if rows < columns else q
+    return _fill(tensor, ops['reshape'](q, tensor.shape) * gain)
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal values in a matrix; a share `sparsity` of each column is 0."""
+    _check_rank('sparse_', tensor, 2, 2)
+    check_part('sparse_', 'sparsity', sparsity)
+    draw = ops['uniform'](tensor.shape, 0.0, 1.0, None, tensor.device, generator)
+    values = ops['normal'](tensor.shape, 0.0, std, tensor.dtype, tensor.device, generator)
+    order = ops['argsort'](ops['argsort'](draw, 0), 0)
+    return _fill(tensor, ops['where'](order < math.ceil(sparsity * tensor.shape[0]), 0, values))
+
+
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Normal values between a and b, by the inverse of the distribution function."""
+    _check('trunc_normal_', tensor)
+    check_positive('trunc_normal_', 'std', std)
+    if not a <= b:
+        raise InvalidArgumentError(f'[trunc_normal_] b is {b}, must not be below a {a}')
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(f'[trunc_normal_] mean {mean} is more than two std from [{a}, {b}]: values may not be distributed well', stacklevel=2)
+    low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
+    draw = ops['uniform'](tensor.shape, low, high, tensor.dtype, tensor.device, generator)
+    return _fill(tensor, ops['clamp'](ops['erfinv'](draw) * (std * math.sqrt(2)) + mean, a, b))
 
 
 _threads = threading.local()  # device: where layers draw their weights, if not on the host

@@ -312,5 +312,49 @@ TEST(Layers, DropoutsOfChannels) {
   }
 }
 
+TEST(Init, MatricesAndKernels) {
+  manual_seed(0);
+  Tensor x = full({3, 4}, 7.0);
+  EXPECT_TRUE((nn::init::eye_(x) == eye(3, 4)).all().item<bool>());
+  Tensor kernel = full({4, 2, 3, 3}, 7.0);
+  nn::init::dirac_(kernel, 2);
+  const Tensor image = steps({1, 4, 5, 5});
+  EXPECT_TRUE(
+      allclose(nn::functional::conv2d(image, kernel, {}, {.padding = 1, .groups = 2}), image));
+  for (const auto& shape : {std::vector<int64_t>{6, 2, 2}, {3, 8}, {5, 5}}) {
+    Tensor w = zeros(shape);
+    const Tensor rows = nn::init::orthogonal_(w, 2).flatten(1);
+    const bool wide = rows.shape(0) < rows.shape(1);
+    const Tensor square = wide ? rows.matmul(rows.t()) : rows.t().matmul(rows);
+    EXPECT_LT((square - 4 * eye(square.shape(0), square.shape(0))).abs().max().item<double>(),
+              1e-5);
+  }
+  Tensor some = zeros({10, 200});
+  nn::init::sparse_(some, 0.25, 2);
+  EXPECT_TRUE(((some == 0).to(DType::I64).sum(0) == 3).all().item<bool>());
+  EXPECT_NEAR(some.square().mean().item<double>(), 4 * 0.7, 0.3);
+  Tensor many = zeros({20000});
+  nn::init::trunc_normal_(many, 1, 2, 0, 2);
+  EXPECT_GE(many.min().item<double>(), 0);
+  EXPECT_LE(many.max().item<double>(), 2);
+  EXPECT_NEAR(many.mean().item<double>(), 1, 0.02);
+  EXPECT_NEAR(many.var().item<double>(), 0.3206, 0.02);  // 4 (1 - 2·½φ(½) / (2Φ(½) - 1))
+  EXPECT_EQ(error_of([&] { nn::init::eye_(kernel); }), "[eye_] tensor has rank 4, must be 2");
+  EXPECT_EQ(error_of([&] { nn::init::dirac_(x); }), "[dirac_] tensor has rank 2, must be 3 to 5");
+}
+
+TEST(Utils, ParametersAsAVector) {
+  nn::Linear layer(3, 2);
+  const Tensor vector = nn::utils::parameters_to_vector(layer.parameters());
+  EXPECT_EQ(vector.numel(), 8);
+  nn::utils::vector_to_parameters(vector.detach() * 2 + 1, layer.parameters());
+  EXPECT_TRUE(
+      allclose(nn::utils::parameters_to_vector(layer.parameters()), vector.detach() * 2 + 1));
+  EXPECT_EQ(error_of([&] { nn::utils::vector_to_parameters(ones({7}), layer.parameters()); }),
+            "[vector_to_parameters] vector has shape (7,), must be one row of 8");
+  EXPECT_EQ(error_of([&] { nn::utils::parameters_to_vector({}); }),
+            "[parameters_to_vector] there are no parameters");
+}
+
 }  // namespace
 }  // namespace tenon

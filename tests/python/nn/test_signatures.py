@@ -43,7 +43,7 @@ def value(argument, given, optimizer):
 def make(entry, given):
     """The result of the constructor or function."""
     optimizer = optim.SGD(trained())
-    supplied = {'Tensor': lambda: tenon.ones((2, 2)), 'Tensor[]': trained, 'Optimizer': lambda: optimizer}
+    supplied = {'Tensor': lambda: tenon.ones(tuple(entry.get('of', (2, 2)))), 'Tensor[]': trained, 'Optimizer': lambda: optimizer}
     arguments = {a.name: supplied[a.type]() for a in entry.supplied}
     arguments.update({a.name: value(a, given[a.name], optimizer) for a in entry.arguments if a.name in given})
     return getattr(MODULES[entry.section], entry.name)(**arguments)

@@ -29,5 +29,6 @@
 #include "tenon/nn/resample.hpp"
 #include "tenon/nn/spatial.hpp"
 #include "tenon/nn/transformer.hpp"
+#include "tenon/nn/vector.hpp"
 
 #endif

@@ -1,4 +1,5 @@
-// Initial values of parameters: Glorot & Bengio 2010 (xavier), He et al. 2015 (kaiming).
+// Initial values of parameters, written in place: Glorot & Bengio 2010 (xavier), He et al. 2015 (kaiming), Saxe et al. 2014 (orthogonal),
+// Martens 2010 (sparse).
 #ifndef TENON_NN_INIT_HPP
 #define TENON_NN_INIT_HPP
 
@@ -88,6 +89,69 @@ inline Tensor& kaiming_normal_(Tensor& tensor, double a = 0, std::string mode = 
                                const Generator& generator = {}) {
   const double fan = detail::fan("kaiming_normal_", tensor, std::move(mode));
   return normal_(tensor, 0, calculate_gain(nonlinearity, a) / std::sqrt(fan), generator);
+}
+
+namespace detail {
+inline void check_rank(std::string_view where, const Tensor& tensor, int64_t least, int64_t most) {
+  if (tensor.ndim() >= least && tensor.ndim() <= most) return;
+  const std::string several = least == most ? "" : " to " + std::to_string(most);
+  nn::detail::refuse(where, "tensor has rank " + std::to_string(tensor.ndim()) + ", must be " +
+                                std::to_string(least) + several);
+}
+}  // namespace detail
+
+// The identity, for a matrix.
+inline Tensor& eye_(Tensor& tensor) {
+  detail::check_rank("eye_", tensor, 2, 2);
+  NoGrad guard;
+  return tensor.copy_(eye(tensor.shape(0), tensor.shape(1), 0, tensor.dtype(), tensor.device()));
+}
+// The weight (out, in, kernel…) of a convolution that returns its input: 1 in the middle of the kernel between channels of the same number.
+inline Tensor& dirac_(Tensor& tensor, int64_t groups = 1) {
+  detail::check_rank("dirac_", tensor, 3, 5);
+  nn::detail::check_least("dirac_", "groups", groups, 1);
+  nn::detail::check_groups("dirac_", {tensor.shape(0)}, groups);
+  NoGrad guard;
+  tensor.fill_(0);
+  Tensor middle = tensor;
+  while (middle.ndim() > 2) middle = middle.select(2, middle.shape(2) / 2);
+  for (Tensor& group : middle.chunk(groups)) eye_(group);
+  return tensor;
+}
+// A matrix, of all dimensions after the first merged, whose rows or columns are orthonormal, times gain. Needs the plugin linalg.
+inline Tensor& orthogonal_(Tensor& tensor, double gain = 1, const Generator& generator = {}) {
+  detail::check_rank("orthogonal_", tensor, 2, 16);
+  if (tensor.numel() == 0) return tensor;
+  const int64_t rows = tensor.shape(0), columns = tensor.numel() / rows;
+  NoGrad guard;
+  const Tensor draw = normal({std::max(rows, columns), std::min(rows, columns)}, 0, 1,
+                             tensor.dtype(), tensor.device(), generator);
+  const auto qr = Op("linalg.qr").all(draw);
+  const Tensor q = qr[0] * qr[1].diagonal().sign();
+  return tensor.copy_((rows < columns ? q.t() : q).reshape(tensor.shape()) * gain);
+}
+// Normal values in a matrix; a share `sparsity` of each column is 0.
+inline Tensor& sparse_(Tensor& tensor, double sparsity, double std = 0.01,
+                       const Generator& generator = {}) {
+  detail::check_rank("sparse_", tensor, 2, 2);
+  nn::detail::check_part("sparse_", "sparsity", sparsity);
+  NoGrad guard;
+  const Tensor draw = uniform(tensor.shape(), 0, 1, DType::F32, tensor.device(), generator);
+  const Tensor values = normal(tensor.shape(), 0, std, tensor.dtype(), tensor.device(), generator);
+  const double zeroes = std::ceil(sparsity * static_cast<double>(tensor.shape(0)));
+  return tensor.copy_(where(draw.argsort(0).argsort(0) < zeroes, 0, values));
+}
+// Normal values between a and b, by the inverse of the distribution function.
+inline Tensor& trunc_normal_(Tensor& tensor, double mean = 0, double std = 1, double a = -2,
+                             double b = 2, const Generator& generator = {}) {
+  nn::detail::check_positive("trunc_normal_", "std", std);
+  if (!(a <= b))
+    nn::detail::refuse("trunc_normal_", "b", nn::detail::text_of(b),
+                       "must not be below a " + nn::detail::text_of(a));
+  NoGrad guard;
+  const double wide = std * std::sqrt(2.0);
+  uniform_(tensor, std::erf((a - mean) / wide), std::erf((b - mean) / wide), generator);
+  return tensor.copy_((tensor.erfinv() * wide + mean).clamp(a, b));
 }
 
 namespace detail {
