@@ -95,6 +95,12 @@ PyObject* compare_array(Operator op, PyObject* a, PyObject* b) {
   Py_RETURN_NOTIMPLEMENTED;
 }
 
+// Whether x is one integer.
+bool is_count(PyObject* x) {
+  const tn_dtype dtype = tn_tensor_dtype(handle_of(x));
+  return tn_tensor_numel(handle_of(x)) == 1 && (TN_MASK(dtype) & TN_MASK_INT) != 0;
+}
+
 // An array right of a tensor computes itself, through Tensor.__array__ and __array_wrap__, and tells what it is equal to. Others
 // have no place in an op: where their memory lies and what that would cost is for the user to say.
 PyObject* not_an_operand(Operator op, PyObject* a, PyObject* b) {
@@ -103,6 +109,9 @@ PyObject* not_an_operand(Operator op, PyObject* a, PyObject* b) {
   if (op == kEqual || op == kNotEqual)
     return is_array ? compare_array(op, a, b) : Py_NewRef(Py_NotImplemented);
   if (other == b && is_array) Py_RETURN_NOTIMPLEMENTED;
+  if (op == kMul && is_count(other == a ? b : a) &&
+      (PyList_CheckExact(other) || PyTuple_CheckExact(other)))
+    Py_RETURN_NOTIMPLEMENTED;  // [0] * n repeats the list
   if (PyObject_CheckBuffer(other) || PyObject_HasAttrString(other, "__dlpack__") ||
       PyList_CheckExact(other) || PyTuple_CheckExact(other))  // subclasses may know tensors
     return PyErr_Format(

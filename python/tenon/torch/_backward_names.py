@@ -34,6 +34,7 @@ _EDGES = {**dict.fromkeys(('add', 'sub', 'mul', 'div'), 2),
 _SAVED = {'x': 'self', 'y': 'other', 'xs': 'tensors', '': 'result'}
 _SAVED_BY = {**dict.fromkeys(('conv', 'batch_norm', 'layer_norm', 'group_norm'), {'x': 'input'}), 'pow': {'y': 'exponent'},
              'linear': {'x': 'mat1'}, 'matmul': {'y': 'mat2'}}
+_WHOLE = {'leaf': 'AccumulateGrad', 'as_strided_scatter': 'CopySlices'}  # the latter after a write through a view
 # By the result's number of dimensions.
 _PRODUCTS = {0: 'Dot', 1: 'Mv', 2: 'Mm'}
 _REDUCED = {'sum': 'Sum', 'mean': 'Mean', 'prod': 'Prod', 'max': 'Max', 'min': 'Min'}
@@ -41,8 +42,8 @@ _REDUCED = {'sum': 'Sum', 'mean': 'Mean', 'prod': 'Prod', 'max': 'Max', 'min': '
 
 def backward_name(op, ndim):
     """PyTorch's name for the history of a result of an op that has `ndim` dimensions."""
-    if op == 'leaf':
-        return 'AccumulateGrad'
+    if op in _WHOLE:
+        return _WHOLE[op]
     if op in ('matmul', 'linear'):
         return ('Addmm' if op == 'linear' and ndim == 2 else _PRODUCTS.get(ndim, 'UnsafeView')) + 'Backward0'
     if op in _REDUCED and (ndim == 0 or op in ('sum', 'mean', 'prod')):
@@ -130,7 +131,8 @@ class Node(str):
 
     def name(self):
         """PyTorch's name of the step, such as AddBackward0."""
-        return type(self).__name__
+        name = type(self).__name__
+        return f'torch::autograd::{name}' if name in _WHOLE.values() else name
 
     def _is_linear(self):
         """Whether it is a product with a weight, which PyTorch transposes in a step of its own, and takes behind the bias."""
@@ -250,9 +252,6 @@ class AccumulateGrad(Node):
     """The end of a history: a leaf, whose gradient is collected."""
 
     __slots__ = ()
-
-    def name(self):
-        return 'torch::autograd::AccumulateGrad'
 
     @property
     def variable(self):

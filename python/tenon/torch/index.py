@@ -354,7 +354,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
         return ops['as_strided_scatter'](input, src, tuple(size), tuple(stride), storage_offset or 0)
     base, order, offset = in_memory(input, storage_offset, 'as_strided_scatter')
     made = ops['as_strided_scatter'](base, src, tuple(size), tuple(stride), offset)
-    return ops['permute'](made, tuple(sorted(range(made.ndim), key=order.__getitem__)))
+    return named(ops['permute'](made, tuple(sorted(range(made.ndim), key=order.__getitem__))), 'AsStridedScatterBackward0', input, src)
 
 
 def fill(input, value):

@@ -7,6 +7,7 @@ from typing import Any
 from ... import _core
 from ..._errors import InvalidArgumentError
 from ..func.trees import tree_map
+from ..modes import device
 
 __all__ = ['autocast', 'custom_bwd', 'custom_fwd', 'is_autocast_available']
 
@@ -17,10 +18,15 @@ _dtypes = {'cpu': _core.bfloat16}
 _cache = [True]
 
 
+@functools.lru_cache
+def _kind(device_type):
+    return device(device_type).type
+
+
 def _check(device_type):
     if not isinstance(device_type, str):
         raise InvalidArgumentError(f'[autocast] device_type is a str such as "cuda", not {type(device_type).__name__}')
-    return device_type.partition(':')[0]
+    return _kind(device_type)
 
 
 def is_autocast_available(device_type):

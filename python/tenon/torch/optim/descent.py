@@ -17,7 +17,7 @@ class SGD(Optimizer):
                                   'maximize': maximize, 'foreach': foreach, 'differentiable': differentiable, 'fused': fused})
 
     def _first_state(self, group, x):
-        return {}
+        return {'momentum_buffer': None} if group['momentum'] else {}
 
     def _alike(self, state, x=None):  # PyTorch's state does not count steps
         return state.get('momentum_buffer') is None

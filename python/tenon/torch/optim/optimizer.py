@@ -196,9 +196,10 @@ class Optimizer:
             grad = x.grad
             if grad is None:
                 continue
-            state = self._kept[x]
+            state = self._kept.get(x) or {}
             if not state and (fresh := self._first_state(group, x)):
                 _steps.before_memory()
+                state = self._kept[x]
                 state.update(fresh)
             kind = x.dtype.name, x.device.id, self._alike(state, x), isinstance(grad, Tensor)
             bucket = buckets.setdefault(kind, ([], [], []))
