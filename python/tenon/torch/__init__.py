@@ -69,7 +69,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 # Imported on first use.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps mtia cpu distributions amp
     compiler foreach hub jit storage types version xpu distributed multiprocessing sparse profiler onnx export overrides library einops fx _utils ao
-    nested masked futures serialization quasirandom __config__'''.split())
+    nested masked futures return_types serialization quasirandom __config__'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',

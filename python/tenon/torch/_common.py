@@ -1,7 +1,6 @@
 """Parts that the functions of tenon.torch share: PyTorch's promotion of dtypes, `out=`, dimensions."""
 import builtins
 import functools
-from collections import namedtuple
 from typing import Any
 
 from .. import _core
@@ -9,20 +8,6 @@ from .._core import Tensor, ops, promote_types
 from .._creation import _place
 from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
 from ..autograd import GRAD
-
-values_indices = namedtuple('values_indices', 'values indices')
-
-
-def _named(self):
-    fields = ',\n'.join(f'{name}={value!r}' for name, value in zip(self._fields, self, strict=True))
-    return f'torch.return_types.{type(self).__name__}(\n{fields})'
-
-
-@functools.cache
-def returned(name, fields='values indices') -> Any:
-    """The named tuple that a function returns, which prints like PyTorch's: torch.return_types.max(…)."""
-    base = values_indices if fields == 'values indices' else namedtuple(name, fields)
-    return type(name, (base,), {'__slots__': (), '__repr__': _named, '__module__': 'torch.return_types'})
 
 
 def absent(module, instead):

@@ -1,12 +1,13 @@
 """The decompositions of torch itself, whose arguments differ from those in torch.linalg."""
 
 from . import linalg
-from ._common import into, returned
+from ._common import into
 from .lu_factors import torch_lu as lu
 from .lu_factors import torch_lu_solve as lu_solve
+from .return_types import returned
 from .shape import adjoint
 
-_SVD, _QR, _Slogdet = returned('svd', 'U S V'), returned('qr', 'Q R'), returned('slogdet', 'sign logabsdet')
+_SVD, _QR, _Slogdet = returned('svd'), returned('qr'), returned('slogdet')
 
 
 def cholesky(input, upper=False, *, out=None):

@@ -1,9 +1,10 @@
 """Eigenvalues of general matrices."""
 
 from .._plugin_ops import plugin_op
-from ._common import check, into, returned
+from ._common import check, into
+from .return_types import returned
 
-_Eig = returned('linalg_eig', 'eigenvalues eigenvectors')
+_Eig = returned('linalg_eig')
 
 
 def _general(name, A):

@@ -2,10 +2,11 @@
 
 from .._core import ops
 from .._errors import InvalidArgumentError, UnsupportedDtypeError
-from ._common import check, full, into, rank, returned
+from ._common import check, full, into, rank
+from .return_types import returned
 from .shape import adjoint
 
-_Geqrf = returned('geqrf', 'a tau')
+_Geqrf = returned('geqrf')
 
 
 def geqrf(input, *, out=None):

@@ -9,11 +9,12 @@ from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
 from .._errors import InvalidArgumentError
-from ._common import check, full, into, rank, returned, somewhere
+from ._common import check, full, into, rank, somewhere
 from .linalg import _square
+from .return_types import returned
 from .shape import adjoint
 
-_Factor, _FactorEx = returned('linalg_ldl_factor', 'LD pivots'), returned('linalg_ldl_factor_ex', 'LD pivots info')
+_Factor, _FactorEx = returned('linalg_ldl_factor'), returned('linalg_ldl_factor_ex')
 _slice, _matmul, _reshape = ops['slice'], ops['matmul'], ops['reshape']
 _ALPHA = (1 + math.sqrt(17)) / 8
 

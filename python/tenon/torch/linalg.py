@@ -7,17 +7,18 @@ from .. import linalg as _linalg
 from .._core import ops
 from .._errors import InvalidArgumentError, UnsupportedDtypeError
 from .._plugin_ops import plugin_op
-from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, returned, somewhere
+from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, somewhere
 from ._shortcuts import numpys
+from .return_types import returned
 from .shape import adjoint, diagonal as _diagonal
 from .matrix import matmul as matmul  # also offered here
 from .shape import movedim as _movedim
 
 _reshape, _matmul = ops['reshape'], ops['matmul']
-_Slogdet, _Eigh = returned('linalg_slogdet', 'sign logabsdet'), returned('linalg_eigh', 'eigenvalues eigenvectors')
-_QR, _SVD = returned('linalg_qr', 'Q R'), returned('linalg_svd', 'U S Vh')
-_CholeskyEx, _InvEx, _SolveEx = returned('linalg_cholesky_ex', 'L info'), returned('linalg_inv_ex', 'inverse info'), returned('linalg_solve_ex', 'result info')
-_TriangularSolve = returned('triangular_solve', 'solution cloned_coefficient')
+_Slogdet, _Eigh = returned('linalg_slogdet'), returned('linalg_eigh')
+_QR, _SVD = returned('linalg_qr'), returned('linalg_svd')
+_CholeskyEx, _InvEx, _SolveEx = returned('linalg_cholesky_ex'), returned('linalg_inv_ex'), returned('linalg_solve_ex')
+_TriangularSolve = returned('triangular_solve')
 LinAlgError = InvalidArgumentError
 
 
@@ -464,7 +465,7 @@ def polar(A, *, out=None):
     if _matrices('polar', A).shape[-2] < A.shape[-1]:
         raise InvalidArgumentError(f'[linalg.polar] {A.shape} has fewer rows than columns')
     U, S, Vh = svd(A, False)
-    return into(out, returned('linalg_polar', 'U H')(_matmul(U, Vh), _matmul(adjoint(Vh) * ops['unsqueeze'](S, -2), Vh)))
+    return into(out, returned('linalg_polar')(_matmul(U, Vh), _matmul(adjoint(Vh) * ops['unsqueeze'](S, -2), Vh)))
 
 
 def matrix_sqrth(A):
@@ -492,7 +493,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
         found = _matmul(Q, _linalg.solve_triangular(adjoint(R), B, upper=False))
     else:
         found = _matmul(pinv(A, rcond), B)
-    kind = returned('linalg_lstsq', 'solution residuals rank singular_values')
+    kind = returned('linalg_lstsq')
     real = svdvals(A.detach())
     left = m > n and full_rank and driver not in (None, 'gelsy')
     rest = ops['sum'](ops['abs'](B - _matmul(A, found)) ** 2, -2) if left else full((0,), 0, real)

@@ -4,12 +4,13 @@ from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, UnimplementedError, UnsupportedDtypeError
 from .._plugin_ops import plugin_op
-from ._common import arange, cast, check, full, into, rank, returned, somewhere
+from ._common import arange, cast, check, full, into, rank, somewhere
 from .linalg import solve_triangular
+from .return_types import returned
 from .shape import adjoint
 
-_Factor, _FactorEx = returned('linalg_lu_factor', 'LU pivots'), returned('linalg_lu_factor_ex', 'LU pivots info')
-_LU, _Unpacked = returned('linalg_lu', 'P L U'), returned('lu_unpack', 'P L U')
+_Factor, _FactorEx = returned('linalg_lu_factor'), returned('linalg_lu_factor_ex')
+_LU, _Unpacked = returned('linalg_lu'), returned('lu_unpack')
 
 
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):

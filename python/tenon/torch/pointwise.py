@@ -5,13 +5,14 @@ from builtins import abs as builtin_abs
 from .. import _core
 from .._core import Shortcut, ops
 from .._errors import DtypeError, InvalidArgumentError, UnsupportedDtypeError
-from ._common import Tensor, cast, check, differentiated, floating, into, op_of_one, rank, returned, unary
+from ._common import Tensor, cast, check, differentiated, floating, into, op_of_one, rank, unary
 from ._backward_names import named
 from ._shortcuts import ONE, SHORT, short
 from .bits import part, parts
+from .return_types import returned
 
 _where = ops['where']
-_FrExp = returned('frexp', 'mantissa exponent')
+_FrExp = returned('frexp')
 
 # Where PyTorch's meaning is that of the table, the function is the op itself; with `out=` it is a shortcut to the op.
 isnan, isinf, isfinite, relu, selu = (ops[name] for name in ('isnan', 'isinf', 'isfinite', 'relu', 'selu'))

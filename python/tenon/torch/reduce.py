@@ -7,13 +7,13 @@ from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
 from ._backward_names import named
-from ._common import (Tensor, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
-                      returned)
+from ._common import Tensor, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank
 from ._shortcuts import short
 from .arithmetic import maximum, minimum
+from .return_types import returned
 
 _where, _gather, _slice = ops['where'], ops['gather'], ops['slice']
-_MinMax = returned('aminmax', 'min max')
+_MinMax = returned('aminmax')
 
 
 def _over(op, x, dim, keepdim, *more):

@@ -6,12 +6,13 @@ from .._core import ops
 from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError, UnsupportedDtypeError
 from .._levels import levels
 from ._backward_names import named
-from ._common import Tensor, arange, at_least_1d, broken, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, returned, somewhere
+from ._common import Tensor, arange, at_least_1d, broken, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, somewhere
 from .create import linspace
+from .return_types import returned
 
 _where = ops['where']
-_Histogram = returned('histogram', 'hist bin_edges')
-_HistogramDD = returned('histogramdd', 'hist bin_edges')
+_Histogram = returned('histogram')
+_HistogramDD = returned('histogramdd')
 
 
 def sort(input, dim=-1, descending=False, stable=False, *, out=None):
