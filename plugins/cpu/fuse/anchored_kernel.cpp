@@ -63,7 +63,7 @@ std::unique_ptr<AnchoredKernel> compile_anchored(const tn_graph_expression& expr
   if (auto linear = read_packed_linear(expression, kernels))
     return make_packed_linear(std::move(*linear));
   if (auto product = read_packed_product(expression, kernels))
-    return make_packed_product(std::move(*product));
+    return make_packed_product(std::move(*product), like);
   return std::make_unique<Anchored>(expression, kernels, dynamic_cast<const Anchored*>(like));
 }
 

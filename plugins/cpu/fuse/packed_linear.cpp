@@ -17,8 +17,9 @@
 namespace tenon::cpu {
 namespace {
 
-// Fewer rows wait for the weight, however it lies; small products do not pay for a copy of it.
-constexpr int64_t kLeastRows = 5;
+// Fewer rows wait for the weight, however it lies; small products do not pay for a copy of it. Many rows do not either: to lay the weight
+// out in each call takes them 1 to 5 % of their time, and a copy as much memory as the weight.
+constexpr int64_t kLeastRows = 5, kManyRows = 128;
 constexpr double kLeastWork = 500'000;
 
 class Reader : AnchorReader {
@@ -170,6 +171,7 @@ class PackedLinear : public AnchoredKernel {
   explicit PackedLinear(PackedLinearRecipe recipe) : recipe_(std::move(recipe)) {}
 
   void pack(const tn_view* const* views) override {
+    if (recipe_.m >= kManyRows) return;
     panels_ = g_panels.of(product(data_of<const float>(*views[recipe_.weight])));
   }
 
@@ -178,7 +180,7 @@ class PackedLinear : public AnchoredKernel {
     const auto given = [&](uint32_t operand) {
       return operand == 0 ? nullptr : data_of<const float>(*call.args[operand - 1].as.view);
     };
-    Gemm<float> g = product(nullptr);
+    Gemm<float> g = product(panels_ == nullptr ? given(recipe_.weight) : nullptr);
     g.a = given(recipe_.x);
     g.c = data_of<float>(output(call));
     g.column_bias = given(recipe_.bias);

@@ -59,17 +59,19 @@ class Reader : AnchorReader {
 
 class PackedProduct : public AnchoredKernel {
  public:
-  explicit PackedProduct(PackedProductRecipe recipe)
+  // Shares the weight of `like`, NULL or a kernel of the same one.
+  PackedProduct(PackedProductRecipe recipe, const PackedProduct* like)
       : recipe_(std::move(recipe)), packed_{nullptr, nullptr, recipe_.outputs, recipe_.n} {
-    memory_.reset(::operator new (
-        Room::bytes_of<int8_t>(packed_.bytes()) + Room::bytes_of<int32_t>(packed_.columns()),
-        std::align_val_t{64}));
-    Room room(memory_.get());
-    packed_.data = room.take<int8_t>(packed_.bytes());
-    packed_.sums = room.take<int32_t>(packed_.columns());
+    if (like == nullptr || like->recipe_.outputs != recipe_.outputs || like->recipe_.n != recipe_.n)
+      return;
+    packed_ = like->packed_;
+    memory_ = like->memory_;
+    shares_ = true;
   }
 
   void pack(const tn_view* const* views) override {
+    if (std::exchange(shares_, false)) return;
+    if (memory_ == nullptr || memory_.use_count() > 1) allocate();  // others may read it now
     const auto* const weight = data_of<const int8_t>(*views[recipe_.weight]);
     pack_bytes({weight, recipe_.outputs, recipe_.n}, packed_);
   }
@@ -88,12 +90,20 @@ class PackedProduct : public AnchoredKernel {
  private:
   static constexpr size_t kMostArguments = 5;
   static_assert(arg::linear_w8a8::x_range < kMostArguments);
-  struct Free {
-    void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{64}); }
-  };
+  void allocate() {
+    constexpr std::align_val_t kLine{64};
+    memory_.reset(::operator new(Room::bytes_of<int8_t>(packed_.bytes()) +
+                                     Room::bytes_of<int32_t>(packed_.columns()),
+                                 kLine),
+                  [](void* memory) { ::operator delete(memory, kLine); });
+    Room room(memory_.get());
+    packed_.data = room.take<int8_t>(packed_.bytes());
+    packed_.sums = room.take<int32_t>(packed_.columns());
+  }
   PackedProductRecipe recipe_;
   PackedBytes packed_;
-  std::unique_ptr<void, Free> memory_;
+  std::shared_ptr<void> memory_;
+  bool shares_ = false;  // what is packed already
 };
 
 }  // namespace
@@ -103,8 +113,10 @@ std::optional<PackedProductRecipe> read_packed_product(const tn_graph_expression
   return Reader(expression, kernels).read();
 }
 
-std::unique_ptr<AnchoredKernel> make_packed_product(PackedProductRecipe recipe) {
-  return std::make_unique<PackedProduct>(std::move(recipe));
+std::unique_ptr<AnchoredKernel> make_packed_product(PackedProductRecipe recipe,
+                                                    const AnchoredKernel* like) {
+  return std::make_unique<PackedProduct>(std::move(recipe),
+                                         dynamic_cast<const PackedProduct*>(like));
 }
 
 }  // namespace tenon::cpu
@@ -114,6 +126,8 @@ std::optional<PackedProductRecipe> read_packed_product(const tn_graph_expression
                                                        const KnownKernels&) {
   return std::nullopt;
 }
-std::unique_ptr<AnchoredKernel> make_packed_product(PackedProductRecipe) { return nullptr; }
+std::unique_ptr<AnchoredKernel> make_packed_product(PackedProductRecipe, const AnchoredKernel*) {
+  return nullptr;
+}
 }  // namespace tenon::cpu
 #endif

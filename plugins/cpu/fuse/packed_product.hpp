@@ -17,6 +17,8 @@ struct PackedProductRecipe {
 // None where the anchor is something else. Throws as cost_of_anchored does.
 std::optional<PackedProductRecipe> read_packed_product(const tn_graph_expression& expression,
                                                        const KnownKernels& kernels);
-std::unique_ptr<AnchoredKernel> make_packed_product(PackedProductRecipe recipe);
+// `like`: as of compile_anchored.
+std::unique_ptr<AnchoredKernel> make_packed_product(PackedProductRecipe recipe,
+                                                    const AnchoredKernel* like);
 
 }  // namespace tenon::cpu

@@ -43,6 +43,11 @@ double error(const std::vector<Tensor>& found, const std::vector<Tensor>& wanted
   return abs(found[0] - wanted[0]).max().item<float>() / most;
 }
 
+int64_t heap_used() {
+  const struct mallinfo2 now = mallinfo2();
+  return static_cast<int64_t>(now.uordblks + now.hblkhd);
+}
+
 class AnchoredSizes : public testing::Test {
  protected:
   void SetUp() override { manual_seed(3); }
@@ -57,13 +62,41 @@ TEST_F(AnchoredSizes, KernelsForAllSizesShareWeights) {
     EXPECT_LT(error(program({x}), net(In(&x, 1))), 1e-4) << count;
   };
   for (const int64_t count : {2, 3, 5, 8, 13}) run(count);  // in every layout that is wanted
-  const auto used = [] {
-    const struct mallinfo2 now = mallinfo2();
-    return static_cast<int64_t>(now.uordblks + now.hblkhd);
-  };
-  const int64_t before = used();
+  const int64_t before = heap_used();
   for (const int64_t count : {6, 7, 9}) run(count);
-  EXPECT_LT(used() - before, static_cast<int64_t>(net.bytes()));
+  EXPECT_LT(heap_used() - before, static_cast<int64_t>(net.bytes()));
+}
+
+// Products of bytes, too, whose copy takes as much memory as the weight.
+TEST_F(AnchoredSizes, KernelsOfBytesShareWeights) {
+  Tensor weight = randn({1024, 1024});
+  const auto fn = [&](In in) { return std::vector{linear(in[0], weight)}; };
+  const graph::Program program = graph::trace({randn({3, 1024})}, {{{0, {"rows"}}}}, fn).quantize();
+  const auto run = [&](int64_t count) {
+    const Tensor x = randn({count, 1024});
+    for (int turn = 0; turn < 2; ++turn)  // the second makes a plan
+      EXPECT_LT(error(program({x}), fn(In(&x, 1))), 0.05) << count;
+  };
+  for (const int64_t count : {2, 5, 8}) run(count);
+  const int64_t before = heap_used();
+  for (const int64_t count : {6, 7, 9, 17}) run(count);
+  EXPECT_LT(heap_used() - before, 1024 * 1024);
+}
+
+// From 128 rows on, a program of a live weight reads it where it lies.
+TEST_F(AnchoredSizes, ManyRowsNeedNoCopyOfAWeight) {
+  const Tensor weight = randn({1024, 1024}) * 0.1, bias = randn({1024});
+  const auto fn = [&](In in) { return std::vector{gelu(linear(in[0], weight, bias)) + in[0]}; };
+  const auto grown_by = [&](int64_t rows) {
+    const Tensor x = randn({rows, 1024});
+    const int64_t before = heap_used();
+    const graph::Program program = graph::trace({x}, fn);
+    EXPECT_LT(error(program({x}), fn(In(&x, 1))), 1e-5) << rows;
+    EXPECT_EQ(program.info().fused, 3U) << program.explain();
+    return heap_used() - before;
+  };
+  const auto copy = static_cast<int64_t>(weight.nbytes());
+  EXPECT_LT(grown_by(200), copy / 2);
 }
 
 TEST_F(AnchoredSizes, EachSizeFollowsWeightsThatChange) {
