@@ -48,11 +48,12 @@ bool same(const Tensor& a, const Tensor& b) {
   }
 }
 
-// TENON_FUSE_CASES=10000 makes a long search; TENON_FUSE_DEVICE=vulkan chooses another device.
-uint64_t cases(uint64_t otherwise) {
-  const char* wanted = std::getenv("TENON_FUSE_CASES");
+// TENON_FUSE_CASES=10000 makes a long search, TENON_FUSE_SEED=10001 another one; TENON_FUSE_DEVICE=vulkan chooses another device.
+uint64_t number(const char* variable, uint64_t otherwise) {
+  const char* wanted = std::getenv(variable);
   return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
 }
+uint64_t cases(uint64_t otherwise) { return number("TENON_FUSE_CASES", otherwise); }
 Device device() {
   const char* wanted = std::getenv("TENON_FUSE_DEVICE");
   return Device(wanted == nullptr ? "cpu" : wanted);
@@ -127,7 +128,8 @@ std::string compare_sizes(uint64_t seed, Seen& seen) {
 template <class Compare>
 Seen search(uint64_t count, Compare&& compare) {
   Seen seen;
-  for (uint64_t seed = 1; seed <= count; ++seed) {
+  const uint64_t first = number("TENON_FUSE_SEED", 1);
+  for (uint64_t seed = first; seed < first + count; ++seed) {
     std::string problem;
     try {
       problem = compare(seed, seen);
