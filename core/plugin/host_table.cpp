@@ -32,6 +32,12 @@ Plugin& starting(void* token, const char* what) {
 
 // ---- Ops that plugins define --------------------------------------------------------------------
 
+const NewOp* find_staged(const Plugin& plugin, std::string_view name) {
+  const auto found = std::ranges::find(plugin.staged_ops, name,
+                                       [](const NewOp& op) { return name_in(op.schema); });
+  return found == plugin.staged_ops.end() ? nullptr : &*found;
+}
+
 tn_status* slot_register_op(void* token, const tn_op_def* def) {
   return guarded([&] {
     Plugin& plugin = starting(token, "register_op");
@@ -42,19 +48,19 @@ tn_status* slot_register_op(void* token, const tn_op_def* def) {
     if (name.find('.') == name.npos)
       fail(TN_INVALID_ARGUMENT, "op \"{}\": names without a dot are the core's own", name);
     check_new_op(staged, plugin.id);
+    if (find_staged(plugin, name) != nullptr)
+      fail(TN_ALREADY_EXISTS, "op \"{}\" is registered twice", name);
     if (layer() != nullptr && layer()->op != nullptr) layer()->op(to_str(plugin.id), &staged);
-    plugin.staged_ops.push_back(staged);
+    plugin.staged_ops.push_back({std::string(text_of(staged.schema)), staged});
   });
 }
 
 // ---- Kernels and devices ------------------------------------------------------------------------
 
 // An op of this plugin or, because only plugins' ops have a dot, of one that may come later.
-bool is_op_to_come(const Plugin& plugin, std::string_view schema) {
-  const std::string_view name = name_in(schema);
-  for (const tn_op_def& def : plugin.staged_ops)
-    if (name_in(to_view(def.schema)) == name) return true;
-  return name.find('.') != name.npos && find_op(name) == nullptr;
+bool is_op_to_come(const Plugin& plugin, std::string_view name) {
+  return find_staged(plugin, name) != nullptr ||
+         (name.find('.') != name.npos && find_op(name) == nullptr);
 }
 
 // The loader's lock must be held.
@@ -65,15 +71,14 @@ void put_in_service(WaitingKernel& waiting) {
   register_kernels(waiting.plugin, waiting.device, {&waiting.kernel, 1});
 }
 
-// True if its op exists now: the kernel is then in service, or refused because the op has another schema.
+// True if its op exists now. The kernel is then in service, or left out: the fault of its plugin is not that of the op's.
 bool end_wait(WaitingKernel& waiting) {
-  const tn_op* op = find_op(name_in(waiting.schema));
-  if (op == nullptr) return false;
-  if (waiting.schema == op->schema.text)
+  if (find_op(name_in(waiting.schema)) == nullptr) return false;
+  try {
     put_in_service(waiting);
-  else
-    log_message(2, fmt::format("plugin \"{}\": its kernel for '{}' is left out, as the op is '{}'",
-                               waiting.plugin, waiting.schema, op->schema.text));
+  } catch (const Error& error) {
+    log_message(2, fmt::format("a kernel is left out: {}", error.what()));
+  }
   return true;
 }
 
@@ -102,7 +107,7 @@ tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* ke
       if (layer() != nullptr && layer()->kernel != nullptr)
         layer()->kernel(to_str(plugin.id), device, &kernel);
       const std::string schema(to_view(kernel.op));
-      if (is_op_to_come(plugin, schema))
+      if (is_op_to_come(plugin, name_in(schema)))
         later.push_back({plugin.id, std::string(text_of(device)), schema, kernel});
       else
         now.push_back(kernel);
@@ -161,8 +166,10 @@ const void* get_interface(tn_str name, uint32_t revision) {
 }  // namespace
 
 void commit_ops(Plugin& plugin) {
-  for (const tn_op_def& def : plugin.staged_ops) register_op(def, plugin.id);
-  plugin.staged_ops.clear();
+  for (NewOp& op : std::exchange(plugin.staged_ops, {})) {
+    op.def.schema = to_str(op.schema);
+    register_op(op.def, plugin.id);
+  }
   for (WaitingKernel& staged : std::exchange(plugin.staged_kernels, {}))
     if (find_op(name_in(staged.schema)) != nullptr)
       put_in_service(staged);

@@ -17,6 +17,12 @@ struct WaitingKernel {
   tn_kernel kernel;
 };
 
+// An op of a plugin whose start has not succeeded yet.
+struct NewOp {
+  std::string schema;  // the plugin may free its text
+  tn_op_def def;
+};
+
 // A library that was seen. Never freed; its address is the token a plugin gets for registration.
 struct Plugin {
   std::string path;     // as shown: of the library or its card
@@ -27,7 +33,7 @@ struct Plugin {
   void* instance = nullptr;
   bool wants_device_type = false;  // failed because another plugin's device type was missing
   bool asked_for = false;  // lies where TENON_PLUGIN_PATH points; until its refusal was told
-  std::vector<tn_op_def> staged_ops;
+  std::vector<NewOp> staged_ops;
   std::vector<WaitingKernel> staged_kernels;
   tn_plugin_info info{};  // strings are interned; under the list's own lock
 };

@@ -114,7 +114,9 @@ static tn_status* register_add(void* plugin, const char* device) {
   return host->register_kernels(plugin, (tn_str){device, strlen(device)}, &kernel, 1, stride);
 }
 
-#if defined(CASE_EARLY) || defined(CASE_EARLY_OTHER) || defined(CASE_LATE)
+#if defined(CASE_EARLY) || defined(CASE_EARLY_OTHER) || defined(CASE_EARLY_NO_RUN) || \
+    defined(CASE_LATE)
+#define REGISTERS_LATE
 #if defined(CASE_EARLY_OTHER)
 #define LATE "test.late(Tensor x, int n=0) -> Tensor @1"
 #else
@@ -130,11 +132,17 @@ static tn_status* add_self(void* self, const tn_value* args, uint32_t nargs, tn_
 }
 static tn_status* register_late(void* plugin) {
 #if defined(CASE_LATE)
-  const tn_op_def def = {.struct_size = sizeof def, .schema = STR(LATE), .decompose = add_self};
-  return host->register_op(plugin, &def);
+  char schema[] = LATE; /* gone before the op is in service */
+  const tn_op_def def = {.struct_size = sizeof def, .schema = STR(schema), .decompose = add_self};
+  tn_status* status = host->register_op(plugin, &def);
+  memset(schema, '?', sizeof schema);
+  return status;
 #else
-  const tn_kernel kernel = {
+  tn_kernel kernel = {
       .struct_size = sizeof kernel, .op = STR(LATE), .dtypes = TN_MASK(DTYPE), .run = run};
+#if defined(CASE_EARLY_NO_RUN)
+  kernel.run = NULL;
+#endif
   return host->register_kernels(plugin, (tn_str)STR("cpu"), &kernel, 1, sizeof kernel);
 #endif
 }
@@ -197,7 +205,7 @@ static tn_status* register_fill(void* plugin) {
     defined(CASE_OP_MALFORMED) || defined(CASE_OP_THEN_FAILS) || defined(CASE_OP_FORM) || \
     defined(CASE_OP_PROMOTION) || defined(CASE_OP_REDUCES_NOTHING) ||                     \
     defined(CASE_OP_LOOPS_OVER_NOTHING) || defined(CASE_OP_OPERANDS) ||                   \
-    defined(CASE_OP_ARGUMENT_TWICE)
+    defined(CASE_OP_ARGUMENT_TWICE) || defined(CASE_OP_TWICE)
 static tn_status* twice(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                         uint32_t nouts) {
   (void)self, (void)nargs;
@@ -233,6 +241,9 @@ static tn_status* register_twice(void* plugin) {
 #elif defined(CASE_OP_LOOPS_OVER_NOTHING)
   def.form = TN_OP_ELEMENTWISE;
   def.schema = (tn_str)STR("test.writes(Tensor! x) -> () @1");
+#elif defined(CASE_OP_TWICE)
+  tn_status* status = host->register_op(plugin, &def);
+  if (status != NULL) return status;
 #endif
   return host->register_op(plugin, &def);
 }
@@ -248,7 +259,7 @@ static tn_status* start(const tn_host* from, void* plugin, tn_str directory, voi
   return register_add(plugin, "no_such_type");
 #elif defined(ADDS_TO)
   return register_add(plugin, ADDS_TO);
-#elif defined(CASE_EARLY) || defined(CASE_EARLY_OTHER) || defined(CASE_LATE)
+#elif defined(REGISTERS_LATE)
   return register_late(plugin);
 #elif defined(CASE_ENDLESS)
   return register_endless(plugin);

@@ -184,6 +184,7 @@ std::vector<Kind> built_kinds() {
       with_fault("op_no_dot", "names without a dot"),
       with_fault("op_taken", "names without a dot"),
       with_fault("op_malformed", "test.malformed"),
+      with_fault("op_twice", "\"test.twice\" is registered twice"),
       with_fault("op_then_fails", "changed its mind"),
       with_fault("twin", "\"test.good\" is loaded already", "test.good"),
   };
