@@ -98,8 +98,9 @@ void restore_storage(tn_tensor& tensor, tn_status* (*fill)(void* ctx, tn_tensor*
   }
   const Without quiet(TN_MODE_GRAD);
   const uint32_t version = of.version;
+  const Ref held(make_alias(tensor));  // fill may give the tensor other elements
   tn_status* status = fill(ctx, &tensor);
-  if (status != nullptr) release_bytes(of);
+  if (status != nullptr && !of.released) release_bytes(of);
   of.version = version;
   of.storage.version.store(version, std::memory_order_release);
   check(status);

@@ -107,6 +107,33 @@ TEST_P(Storage, AFailedFillLeavesItReleased) {
   EXPECT_EQ(x.to_vector<float>()[0], 1);
 }
 
+TEST_P(Storage, AFillMayReleaseItAgainAndFail) {
+  detail::check(tn_storage_release(x.get()));
+  const auto fill = [](void*, tn_tensor* tensor) -> tn_status* {
+    tn_status_release(tn_storage_release(tensor));
+    return tn_status_make(TN_IO, detail::to_str("no, after all"));
+  };
+  tn_status* status = tn_storage_restore(x.get(), fill, nullptr);
+  EXPECT_EQ(tn_status_code(status), TN_IO);
+  tn_status_release(status);
+  EXPECT_EQ(tn_tensor_data(x.get()), nullptr);
+  float one = 1;
+  detail::check(tn_storage_restore(x.get(), fill_with, &one));
+  EXPECT_EQ(x.to_vector<float>()[0], 1);
+  EXPECT_EQ((zeros({GetParam()}) + 1).to_vector<float>()[0], 1);
+}
+
+TEST_P(Storage, AFillMayGiveTheTensorOtherElements) {
+  detail::check(tn_storage_release(x.get()));
+  detail::check(tn_storage_restore(
+      x.get(),
+      [](void*, tn_tensor* tensor) {
+        return tn_tensor_set_data(tensor, zeros({tn_tensor_numel(tensor)}).get());
+      },
+      nullptr));
+  EXPECT_EQ(x.to_vector<float>()[0], 0);
+}
+
 TEST_P(Storage, WhoComesTooLateIsTold) {
   const Tensor view = x.narrow(0, 0, 1);
   EXPECT_NE(refusal(tn_storage_track(x.get())).find("before views are made"), std::string::npos);
