@@ -139,6 +139,19 @@ tn_tensor* make_raw(tn_dtype dtype, uint32_t ndim, int64_t numel, tn_device& dev
   return tensor;
 }
 
+// Whether addresses reach the elements; a stride along one element or none is never taken.
+bool is_addressable(std::span<const int64_t> shape, std::span<const int64_t> strides) {
+  int64_t reach = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    int64_t step;
+    if (shape[d] > 1 && (strides[d] == INT64_MIN ||
+                         __builtin_mul_overflow(shape[d] - 1, std::abs(strides[d]), &step) ||
+                         __builtin_add_overflow(reach, step, &reach)))
+      return false;
+  }
+  return reach <= INT64_MAX / 16;
+}
+
 // The flag of a row-major layout, or none.
 uint32_t layout_flags(std::span<const int64_t> shape, std::span<const int64_t> strides) {
   int64_t step = 1;
@@ -214,6 +227,9 @@ tn_tensor* make_wrapped(std::string_view name, void* data, tn_dtype dtype,
   int64_t numel = count_elements(shape);
   if (data == nullptr && numel != 0)
     fail(TN_INVALID_ARGUMENT, "[{}] no data for shape {}", name, format_shape(shape));
+  if (numel != 0 && !is_addressable(shape, strides))
+    fail(TN_INVALID_ARGUMENT, "[{}] strides {} of shape {} reach further than memory", name,
+         format_shape(strides), format_shape(shape));
   const uint64_t alignment = dtype_size(dtype) / (is_complex(dtype) ? 2 : 1);
   if (numel != 0 && reinterpret_cast<uintptr_t>(data) % alignment != 0)
     fail(TN_INVALID_ARGUMENT,

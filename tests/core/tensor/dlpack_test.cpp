@@ -1,6 +1,7 @@
 #include <dlpack/dlpack.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -161,6 +162,33 @@ TEST(Dlpack, BadInputIsRefusedAndStaysWithItsOwner) {
           "multiple of 4 bytes");
   EXPECT_EQ(take(tn_tensor_from_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
   EXPECT_EQ(take(tn_tensor_to_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
+}
+
+// Strides along one element or none are never taken, and some libraries fill them with garbage.
+TEST(Dlpack, StridesBeyondMemoryAreRefusedWhereTheyAreTaken) {
+  const int64_t shapes[][2] = {{2, 3}, {1, 1}, {1, 0}};
+  const int64_t strides[][2] = {{INT64_MAX, 1}, {1, INT64_MIN}, {1LL << 61, 1LL << 61}};
+  for (const auto& shape : shapes)
+    for (const auto& steps : strides) {
+      Foreign foreign;
+      std::copy_n(shape, 2, foreign.shape);
+      std::copy_n(steps, 2, foreign.strides);
+      tn_tensor* tensor = nullptr;
+      const Outcome outcome = take(tn_tensor_from_dlpack(&foreign.managed, &tensor));
+      EXPECT_EQ(outcome.code, shape[0] == 1 ? TN_OK : TN_INVALID_ARGUMENT) << outcome.message;
+      if (tensor == nullptr) {
+        EXPECT_NE(outcome.message.find("reach further than memory"), std::string::npos)
+            << outcome.message;
+        continue;
+      }
+      tn_value x{TN_VALUE_TENSOR, 0, {}};
+      x.as.tensor = tensor;
+      tn_tensor* copy = nullptr;
+      EXPECT_EQ(take(tn_op_call(tn_op_find(str("clone")), &x, 1, &copy, 1)).code, TN_OK);
+      EXPECT_EQ(tn_tensor_numel(copy), shape[1]);
+      tn_tensor_release(copy);
+      tn_tensor_release(tensor);
+    }
 }
 
 TEST(Dlpack, TensorsThatRequireGradientsAreNotExported) {
