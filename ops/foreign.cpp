@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "dispatch/loop.hpp"
+#include "modes.hpp"
 #include "on_exit.hpp"
 #include "ops/number.hpp"
 
 namespace tenon::core {
 namespace {
 
-// The most entries in a list of results: as many as a node of the tape can tell apart.
-constexpr uint32_t kMostEntries = 60'000;
 // The argument that a reduction reduces.
 constexpr uint32_t kReduced = 0;
 
@@ -41,6 +40,20 @@ tn_dtype first_dtype(const Frame& frame) {
   frame.fail(TN_INVALID_ARGUMENT, "no tensor among the arguments, and the op has no shape rule");
 }
 
+// What is written to takes part as it is: the kernel's writes to a copy would be lost.
+void check_unconverted(const Frame& frame, tn_dtype dtype) {
+  for (uint32_t i = 0; i < frame.nargs(); ++i) {
+    const ArgSpec& spec = frame.op().schema.args[i];
+    if (!spec.written || spec.type != ArgType::Tensor) continue;
+    frame.require(!is_number(frame.arg(i)), "argument '{}' is written to and must be a tensor",
+                  spec.name);
+    for (const tn_tensor* tensor : tensors_in(frame.arg(i)))
+      frame.require(tensor == nullptr || tensor->dtype() == dtype,
+                    "argument '{}' is written to and must be {}, but is {}", spec.name,
+                    dtype_name(dtype), dtype_name(tensor == nullptr ? dtype : tensor->dtype()));
+  }
+}
+
 // The results' dtype unless `infer` gives another; promoted operands are converted to it.
 tn_dtype promoted(Frame& frame) {
   const uint32_t promotion = frame.op().foreign->def.promotion;
@@ -57,6 +70,7 @@ tn_dtype promoted(Frame& frame) {
   const tn_dtype common = common_dtype(frame, {operands, n});
   if (common == kNoCast) return first_dtype(frame);
   const tn_dtype dtype = promotion == TN_OP_FRACTION ? fractional(common) : common;
+  check_unconverted(frame, dtype);
   frame.cast_all(dtype);
   return dtype;
 }
@@ -106,6 +120,21 @@ struct ViewArgs {
   }
 };
 
+// On the tape a result is a tensor of its own, not an argument or another result.
+void part_results(const Frame& frame, tn_tensor** outs) {
+  std::vector<const tn_tensor*> taken;
+  for (uint32_t i = 0; i < frame.nargs(); ++i)
+    for (const tn_tensor* tensor : tensors_in(frame.arg(i))) taken.push_back(tensor);
+  for (uint32_t k = 0; k < frame.nresults(); ++k) {
+    if (std::ranges::find(taken, outs[k]) != taken.end()) {
+      tn_tensor* const alias = make_alias(*outs[k]);
+      alias->flags |= outs[k]->flags & kInference;
+      release(std::exchange(outs[k], alias));
+    }
+    taken.push_back(outs[k]);
+  }
+}
+
 // Decompositions of plugins that run inside one another: one that calls itself would end at the end of the stack.
 constexpr uint32_t kDeepest = 100;
 thread_local uint32_t t_depth = 0;
@@ -146,8 +175,8 @@ uint32_t count_results(const Frame& frame) {
   const ViewArgs args(frame);
   check(def.count(def.self, args.values, frame.nargs(), &entries));
   const auto single = static_cast<uint32_t>(frame.op().schema.results.size()) - 1;
-  frame.require(entries <= kMostEntries, "a list of {} results; at most {} are possible", entries,
-                kMostEntries);
+  frame.require(entries <= kMostOutputs, "a list of {} results; at most {} are possible", entries,
+                kMostOutputs);
   return single + entries;
 }
 
@@ -162,6 +191,7 @@ void decompose_foreign(Frame& frame, tn_tensor** outs) {
   check(status);
   for (uint32_t k = 0; k < frame.nresults(); ++k)
     if (outs[k] == nullptr) frame.fail(TN_INTERNAL, "its decomposition gave no result {}", k);
+  if (!recording()) part_results(frame, outs);
 }
 
 void check_foreign(const Schema& schema, const tn_op_def& def, std::string_view plugin) {

@@ -5,6 +5,7 @@
 
 #include "autograd/engine.hpp"
 #include "boundary.hpp"
+#include "dispatch/foreign.hpp"
 #include "dispatch/record.hpp"
 
 namespace tenon::core {
@@ -82,6 +83,9 @@ void record_function(const tn_function& function, tn_tensor* const* inputs, uint
   const std::string_view name = to_view(callback->name);
   if (callback->backward == nullptr)
     fail(TN_INVALID_ARGUMENT, "[{}] a function without backward", name);
+  if (noutputs > kMostOutputs)
+    fail(TN_INVALID_ARGUMENT, "[{}] {} outputs; at most {} are possible", name, noutputs,
+         kMostOutputs);
   if ((ninputs != 0 && inputs == nullptr) || (noutputs != 0 && outputs == nullptr))
     fail(TN_INVALID_ARGUMENT, "[{}] no inputs or outputs given", name);
   for (uint32_t k = 0; k < noutputs; ++k) {

@@ -7,6 +7,9 @@ namespace tenon::core {
 
 class GradCall;
 
+// The most results of a call, and outputs of a function: as many as a node of the tape can tell apart.
+constexpr uint32_t kMostOutputs = 60'000;
+
 // Defined in ops/foreign.cpp, which shares the rules of our own ops: results and operands as form, promotion and `infer` say.
 void rule_foreign(Frame& frame);
 // Likewise: checks the schema against the form. Throws Error.

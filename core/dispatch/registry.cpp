@@ -15,10 +15,10 @@
 namespace tenon::core {
 namespace {
 
-// Calls with these dtypes may take the short path, which knows one result and one or two operands alone.
+// Calls with these dtypes may take the short path, which knows one result and one or two operands that are only read.
 void allow_fast(tn_op& op, uint64_t dtypes) {
   const auto is_operand = [](const ArgSpec& arg) {
-    return arg.type == ArgType::Tensor && !arg.list && !arg.optional;
+    return arg.type == ArgType::Tensor && !arg.list && !arg.optional && !arg.written;
   };
   const Schema& schema = op.schema;
   if (dtypes == 0 || schema.args.size() > 2 || schema.results.size() != 1 ||

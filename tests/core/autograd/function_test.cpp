@@ -196,6 +196,22 @@ TEST(Functions, Errors) {
   EXPECT_ERROR(once.sum().backward(), "[cube]", "retain_graph");
 }
 
+TEST(Functions, HaveNoMoreOutputsThanANodeTellsApart) {
+  Tensor x = leaf({1});
+  const Tensor y = x.detach();
+  const std::vector<tn_tensor*> outputs(70'000, y.get());
+  tn_function function{};
+  function.struct_size = sizeof function;
+  function.name = detail::to_str("many");
+  function.backward = [](void*, tn_tensor* const*, uint32_t, tn_tensor**, uint32_t) -> tn_status* {
+    return nullptr;
+  };
+  tn_tensor* const inputs[] = {x.get()};
+  EXPECT_ERROR(detail::check(tn_function_record(&function, inputs, 1, outputs.data(),
+                                                static_cast<uint32_t>(outputs.size()))),
+               "[many] 70000 outputs; at most 60000 are possible");
+}
+
 TEST(Functions, CheckpointsComputeTheSame) {
   Tensor x = leaf({0.5f, 1}), w = leaf({2, 3});
   const auto body = [&](const Tensor& t) { return exp(t * w) * t; };
@@ -322,6 +338,29 @@ TEST_F(ForeignOps, MayHaveEightResults) {
               (Values{static_cast<float>(k + 1), static_cast<float>(2 * (k + 1))}));
   (results[1] + results[7]).sum().backward();
   EXPECT_EQ(grad_of(x), (Values{10, 10}));
+}
+
+TEST_F(ForeignOps, MayGiveOneTensorTwiceOrAnArgument) {
+  Tensor x = leaf({1, 2});
+  const std::vector<Tensor> results = Op("test.given").many(2, x);
+  EXPECT_EQ(x.grad_fn_name(), "") << "the argument stays a leaf";
+  EXPECT_TRUE(tn_tensor_shares_storage(results[0].get(), x.get()));
+  (results[0] * 2 + results[1] * 5).sum().backward();
+  EXPECT_EQ(grad_of(x), (Values{7, 7}));
+}
+
+TEST_F(ForeignOps, WriteToArgumentsAsTheyAre) {
+  const Tensor x = zeros({1});
+  const uint32_t version = tn_tensor_version(x.get());
+  call("test.counted", x);
+  EXPECT_EQ(tn_tensor_version(x.get()), version + 1);
+  call("test.counted_with", x, 1);
+  EXPECT_EQ(values(x), (Values{2}));
+  EXPECT_ERROR(call("test.counted_with", x, zeros({1}, {DType::F64})), "[test.counted_with]",
+               "'x' is written to and must be f64, but is f32");
+  EXPECT_ERROR(call("test.counted_with", 1, x), "[test.counted_with]", "'x'", "must be a tensor");
+  EXPECT_ERROR(call("test.counted", x.expand({3})), "[test.counted]", "share memory");
+  EXPECT_EQ(values(x), (Values{2}));
 }
 
 TEST_F(ForeignOps, ReportErrorsOfTheirCallback) {

@@ -176,6 +176,33 @@ static const void* interface_of(void* state, tn_str name, uint32_t revision) {
   return wanted ? &g_ends : NULL;
 }
 
+/* The argument itself as every result, with a gradient that passes on the sum of theirs. */
+static tn_status* given_decompose(void* self, const tn_value* args, uint32_t nargs,
+                                  tn_tensor** outs, uint32_t nouts) {
+  (void)self, (void)nargs;
+  for (uint32_t k = 0; k < nouts; ++k) outs[k] = g_host->tensor_retain(args[0].as.tensor);
+  return NULL;
+}
+static tn_status* given_gradient(void* self, tn_grad_call* call) {
+  (void)self;
+  const tn_value both[2] = {tensor_value(g_host->grad_output(call, 0)),
+                            tensor_value(g_host->grad_output(call, 1))};
+  tn_tensor* sum = NULL;
+  tn_status* status = g_host->op_call(g_host->op_find(text("add")), both, 2, &sum, 1);
+  if (status == NULL) status = g_host->grad_set(call, 0, sum);
+  g_host->tensor_release(sum);
+  return status;
+}
+
+/* Counts in x, of one element. */
+static tn_status* counted_run(void* self, void* plan, const tn_call* call) {
+  (void)self, (void)plan;
+  float* x = call->args[0].as.view->data;
+  *x += 1;
+  *(float*)call->outs[0]->data = *x;
+  return NULL;
+}
+
 static tn_status* register_forms(const tn_host* host, void* plugin) {
   const tn_op_def ops[] = {
       {.struct_size = sizeof(tn_op_def),
@@ -199,7 +226,19 @@ static tn_status* register_forms(const tn_host* host, void* plugin) {
       {.struct_size = sizeof(tn_op_def),
        .schema = text("test.reduced(Tensor x, int answer=0) -> Tensor @1"),
        .decompose = reduced_decompose,
-       .gradient = reduced_gradient}};
+       .gradient = reduced_gradient},
+      {.struct_size = sizeof(tn_op_def),
+       .schema = text("test.given(Tensor x) -> Tensor a, Tensor b @1"),
+       .decompose = given_decompose,
+       .gradient = given_gradient},
+      {.struct_size = sizeof(tn_op_def),
+       .schema = text("test.counted(Tensor! x) -> Tensor @1"),
+       .form = TN_OP_ELEMENTWISE,
+       .promotion = TN_OP_COMMON},
+      {.struct_size = sizeof(tn_op_def),
+       .schema = text("test.counted_with(Tensor! x, Tensor y) -> Tensor @1"),
+       .form = TN_OP_ELEMENTWISE,
+       .promotion = TN_OP_COMMON}};
   const tn_kernel kernels[] = {{.struct_size = sizeof(tn_kernel),
                                 .op = ops[0].schema,
                                 .dtypes = TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_F64),
@@ -207,11 +246,23 @@ static tn_status* register_forms(const tn_host* host, void* plugin) {
                                {.struct_size = sizeof(tn_kernel),
                                 .op = ops[1].schema,
                                 .dtypes = TN_MASK(TN_DTYPE_F32),
-                                .run = above_run}};
+                                .run = above_run},
+                               {.struct_size = sizeof(tn_kernel),
+                                .flags = TN_KERNEL_HOST_SCALARS,
+                                .op = ops[6].schema,
+                                .dtypes = TN_MASK(TN_DTYPE_F32),
+                                .run = counted_run},
+                               {.struct_size = sizeof(tn_kernel),
+                                .flags = TN_KERNEL_HOST_SCALARS,
+                                .op = ops[7].schema,
+                                .dtypes = TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_F64),
+                                .run = counted_run}};
   tn_status* status = NULL;
-  for (int k = 0; status == NULL && k < 5; ++k) status = host->register_op(plugin, &ops[k]);
+  for (size_t k = 0; status == NULL && k < sizeof ops / sizeof *ops; ++k)
+    status = host->register_op(plugin, &ops[k]);
   if (status == NULL)
-    status = host->register_kernels(plugin, text("cpu"), kernels, 2, sizeof *kernels);
+    status = host->register_kernels(plugin, text("cpu"), kernels, sizeof kernels / sizeof *kernels,
+                                    sizeof *kernels);
   return status;
 }
 
