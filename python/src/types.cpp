@@ -379,8 +379,9 @@ PyObject* device_object(tn_device* device) {
   return Py_NewRef(object);
 }
 
+// inst_ready: what __new__ made, without __init__, holds nothing.
 bool to_dtype(PyObject* object, tn_dtype& out) {
-  if (Py_TYPE(object) == dtype_type) {
+  if (Py_TYPE(object) == dtype_type && nb::inst_ready(object)) {
     out = nb::inst_ptr<DTypeObject>(object)->code;
     return true;
   }
@@ -420,7 +421,7 @@ bool to_dtype(PyObject* object, tn_dtype& out) {
 }
 
 bool to_device(PyObject* object, tn_device*& out) {
-  if (Py_TYPE(object) == device_type) {
+  if (Py_TYPE(object) == device_type && nb::inst_ready(object)) {
     out = nb::inst_ptr<DeviceObject>(object)->device;
     return true;
   }
@@ -445,7 +446,7 @@ bool to_device(PyObject* object, tn_device*& out) {
 }
 
 bool to_generator(PyObject* object, tn_generator*& out) {
-  if (!PyObject_TypeCheck(object, generator_type)) return false;
+  if (!PyObject_TypeCheck(object, generator_type) || !nb::inst_ready(object)) return false;
   out = nb::inst_ptr<Generator>(object)->get();
   return true;
 }

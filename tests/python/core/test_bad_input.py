@@ -71,3 +71,12 @@ def test_a_dtype_that_cannot_be_shown():
         nested = [nested]
     with pytest.raises(TypeError, match='not a dtype: a list'):
         _core.as_dtype(nested)
+
+
+@pytest.mark.filterwarnings('ignore:nanobind')
+def test_objects_that_were_never_initialised():
+    dtype, device, generator = (kind.__new__(kind) for kind in (tenon.dtype, tenon.Device, tenon.Generator))
+    for call in (lambda: tenon.zeros(2, dtype=dtype), lambda: tenon.zeros(2, device=device), lambda: tenon.ones(2).to(device),
+                 lambda: tenon.ones(2).to(dtype), lambda: tenon.rand(2, generator=generator)):
+        with pytest.raises(TypeError):
+            call()
