@@ -10,6 +10,7 @@
 #include "dispatch.hpp"
 #include "kernels.hpp"
 #include "ops/conv.hpp"
+#include "ops/conv_folded.hpp"
 #include "ops/conv_unfolded.hpp"
 #include "ops/dnnl.hpp"
 #include "ops/workspace.hpp"
@@ -327,8 +328,7 @@ void run(Plan& plan, const tn_call& call) {
 constexpr double kLeastWork = 600'000, kLeastDepthwise = 50'000;
 // Rows from which vectors along them waste little.
 constexpr int64_t kWide = 48;
-// Of a row, of groups of several channels: oneDNN takes longer ones at a third of the machine's peak.
-constexpr int64_t kMostTapsOfGroups = 16;
+constexpr int64_t kMostTapsOfRow = 16;
 // Channels that leave most lanes of oneDNN's layouts empty.
 constexpr int64_t kFewChannels = 16;
 
@@ -342,11 +342,21 @@ bool suits_groups(const ConvGeometry& g, ConvPass pass) {
          g.kernel[2] <= most;
 }
 
+// Whether oneDNN is as quick as elsewhere: it takes long rows of taps at a third of the machine's peak where they read few channels or
+// lie in groups, of which only bf16's gradients of inputs are quick, and copies what is mostly padding.
+bool suits_taps(const ConvGeometry& g, ConvPass pass, tn_dtype dtype) {
+  if (g.groups > 1 && g.channels == 1) return true;
+  const bool few = g.channels < kFewChannels,
+             slow = few || (g.groups > 1 && (pass != kInput || dtype == TN_DTYPE_F32));
+  if (slow && g.kernel[2] > kMostTapsOfRow && g.out[2] >= kWide) return false;
+  return !(pass == kForward && reads_lines(g)) && !(pass == kInput && few && wants_folding(g));
+}
+
 // Whether oneDNN is the quickest for f32.
 bool is_quickest(const ConvGeometry& g, ConvPass pass) {
   if (wants_unfolding(g, pass)) return false;
   if (g.pointwise()) return !suits_products(g);
-  if (g.groups > 1) return g.channels == 1 || g.kernel[2] <= kMostTapsOfGroups || g.out[2] < kWide;
+  if (g.groups > 1) return true;
   if (g.channels < kFewChannels) return pass == kForward;
   return g.out[2] < kWide;
 }
@@ -354,10 +364,10 @@ bool is_quickest(const ConvGeometry& g, ConvPass pass) {
 template <ConvPass P>
 bool fits(const tn_call& call) {
   const ConvGeometry g(call, P);
-  if (g.in_plane() == 0 || g.work() < (g.channels == 1 ? kLeastDepthwise : kLeastWork) ||
-      !suits_groups(g, P))
-    return false;
   const tn_dtype dtype = output(call).dtype;
+  if (g.in_plane() == 0 || g.work() < (g.channels == 1 ? kLeastDepthwise : kLeastWork) ||
+      !suits_groups(g, P) || !suits_taps(g, P, dtype))
+    return false;
   return dtype == TN_DTYPE_F32 ? is_quickest(g, P) : multiplies(dtype);
 }
 

@@ -132,19 +132,19 @@ const T* by_filters(const ConvGeometry& g, const T* grad) {
   return to;
 }
 
-// Kernels that span a side, nearly: what few channels read are long lines.
-bool reads_lines(const ConvGeometry& g) {
-  return g.kernel[2] >= kLongTaps && g.kernel[2] >= kLongTaps * g.out[2] &&
-         g.channels < kFewChannels && g.filters >= kLongTaps && g.out_plane() >= kLeastPlane;
-}
-
 }  // namespace
+
+bool reads_lines(const ConvGeometry& g) {
+  return g.groups == 1 && g.kernel[2] >= kLongTaps && g.kernel[2] >= kLongTaps * g.out[2] &&
+         g.channels < kFewChannels && g.filters >= kLongTaps && g.out_plane() >= kLeastPlane &&
+         mostly_image(g);
+}
 
 bool wants_unfolding(const ConvGeometry& g, ConvPass pass) {
   if (g.pointwise() && (g.batch == 1 || g.out_plane() >= kNarrow)) return false;
-  if (g.groups > 1 || places(g) == 0 || !mostly_image(g)) return false;
   if (pass == kForward && reads_lines(g)) return true;
-  return places(g) <= (pass == kWeight ? kMostPlacesForWeights : kMostPlaces) &&
+  return g.groups == 1 && places(g) > 0 && mostly_image(g) &&
+         places(g) <= (pass == kWeight ? kMostPlacesForWeights : kMostPlaces) &&
          g.depth() >= kLeastDepth && g.filters >= 16;
 }
 

@@ -6,6 +6,8 @@
 
 namespace tenon::cpu {
 
+// Kernels that span a side, nearly: what few channels read are long lines.
+bool reads_lines(const ConvGeometry& g);
 bool wants_unfolding(const ConvGeometry& g, ConvPass pass);
 
 template <class T>

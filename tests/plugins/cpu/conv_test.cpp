@@ -203,7 +203,7 @@ TEST(Conv, FewFiltersOfAGroup) {
 // rows; rows of taps that are longer than those of outputs, and shorter ones.
 TEST(Conv, FewOutputs) {
   uint32_t seed = 1700;
-  for (const DType dtype : {DType::F32, DType::F64, DType::F16}) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16}) {
     check({{3, 1, 20, 30}, {24, 1, 3, 30}, {1}, {0}, {1}}, dtype, seed += 5);
     check({{2, 1, 22, 90}, {16, 1, 22, 1}, {1}, {0}, {1}}, dtype, seed += 5);
     check({{2, 3, 9, 70}, {32, 3, 9, 5}, {1}, {0, 2}, {1, 2}}, dtype, seed += 5);
@@ -219,7 +219,7 @@ TEST(Conv, FewOutputs) {
 // Rows of taps that are long beside those of outputs: unfolded image by image, or whole rows of a lone channel as they lie.
 TEST(Conv, LongRowsOfTaps) {
   uint32_t seed = 2100;
-  for (const DType dtype : {DType::F32, DType::F64}) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::BF16}) {
     check({{3, 1, 30, 20}, {24, 1, 3, 20}, {1}, {0}, {1}}, dtype, seed += 5);
     check({{3, 1, 50, 20}, {9, 1, 5, 20}, {2, 1}, {0}, {1}}, dtype, seed += 5);
     check({{3, 1, 60, 20}, {8, 1, 3, 20}, {1}, {0}, {2, 1}}, dtype, seed += 5);
