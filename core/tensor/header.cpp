@@ -139,7 +139,7 @@ tn_tensor* make_raw(tn_dtype dtype, uint32_t ndim, int64_t numel, tn_device& dev
   return tensor;
 }
 
-// Whether addresses reach the elements; a stride along one element or none is never taken.
+// Whether addresses reach the elements; a stride along one element is never taken.
 bool is_addressable(std::span<const int64_t> shape, std::span<const int64_t> strides) {
   int64_t reach = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -227,7 +227,9 @@ tn_tensor* make_wrapped(std::string_view name, void* data, tn_dtype dtype,
   int64_t numel = count_elements(shape);
   if (data == nullptr && numel != 0)
     fail(TN_INVALID_ARGUMENT, "[{}] no data for shape {}", name, format_shape(shape));
-  if (numel != 0 && !is_addressable(shape, strides))
+  const Dims dense = contiguous_strides(shape);
+  if (numel == 0) strides = dense;  // those of no element may be anything
+  if (!is_addressable(shape, strides))
     fail(TN_INVALID_ARGUMENT, "[{}] strides {} of shape {} reach further than memory", name,
          format_shape(strides), format_shape(shape));
   const uint64_t alignment = dtype_size(dtype) / (is_complex(dtype) ? 2 : 1);
