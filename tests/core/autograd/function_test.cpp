@@ -356,7 +356,7 @@ TEST_F(ForeignOps, WriteToArgumentsAsTheyAre) {
   EXPECT_EQ(tn_tensor_version(x.get()), version + 1);
   call("test.counted_with", x, 1);
   EXPECT_EQ(values(x), (Values{2}));
-  EXPECT_ERROR(call("test.counted_with", x, zeros({1}, {DType::F64})), "[test.counted_with]",
+  EXPECT_ERROR(call("test.counted_with", x, zeros({1}, DType::F64)), "[test.counted_with]",
                "'x' is written to and must be f64, but is f32");
   EXPECT_ERROR(call("test.counted_with", 1, x), "[test.counted_with]", "'x'", "must be a tensor");
   EXPECT_ERROR(call("test.counted", x.expand({3})), "[test.counted]", "share memory");
