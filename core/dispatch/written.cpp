@@ -64,6 +64,10 @@ void check_written(const Frame& frame) {
   each_written(frame, [&](const tn_tensor&, uint32_t) { ++count; });
   extents.reserve(count);
   each_written(frame, [&](const tn_tensor& tensor, uint32_t arg) {
+    // One that joins from the host is read as a number.
+    frame.require(tensor.ndim() != 0 || tensor.device == &frame.device(),
+                  "argument '{}' is written to and must be on {}, but is on {}",
+                  frame.op().schema.args[arg].name, frame.device().id, tensor.device->id);
     check_writable(frame, tensor);
     if (tensor.numel != 0) extents.emplace_back(tensor, arg);
   });

@@ -172,6 +172,26 @@ TEST(Life, AnOpMayHaveNoResults) {
   tn_tensor_release(x);
 }
 
+// A tensor of rank 0 may join another device, as a copy, to which nothing must be written.
+TEST(Life, WhatIsWrittenToMustBeOnTheDevice) {
+  ASSERT_EQ(load(built("good")).code, TN_OK);
+  tn_tensor *param = nullptr, *grad = empty_on("test.good");
+  ASSERT_EQ(take(tn_tensor_empty(TN_DTYPE_F32, 0, nullptr, nullptr, &param)).code, TN_OK);
+  tn_value args[4] = {{TN_VALUE_TENSORS, 1, {}},
+                      {TN_VALUE_TENSORS, 1, {}},
+                      {TN_VALUE_TENSORS, 0, {}},
+                      {TN_VALUE_FLOAT, 0, {}}};
+  args[0].as.tensors = &param;
+  args[1].as.tensors = &grad;
+  const Outcome refused = take(tn_op_call(tn_op_find(str("sgd_step")), args, 4, nullptr, 0));
+  EXPECT_EQ(refused.code, TN_INVALID_ARGUMENT) << refused;
+  EXPECT_EQ(
+      refused.message,
+      "[sgd_step] argument 'params' is written to and must be on test.good:0, but is on cpu:0");
+  tn_tensor_release(param);
+  tn_tensor_release(grad);
+}
+
 TEST(Life, AKernelsErrorNamesTheOpAndLeavesNoScratch) {
   ASSERT_EQ(load(built("fill")).code, TN_OK);
   tn_tensor* x = empty_on("cpu");
