@@ -78,18 +78,23 @@ void Steps::store_all(const std::vector<Stored>& stored) {
     if (stored.size() > 1 && is_operand(value.side.place))
       value.side = packed(value.side, value.spread, size_of(value.dtype));
   }
-  std::vector<Step> moves;
+  std::vector<const Stored*> copied;  // once all values have their places
   for (const Stored& one : stored) {
     Value& value = *one.value;
     const Operand& out = fused_.operands[one.operand];
     if (out.spread < value.spread)
       fail(TN_INVALID_ARGUMENT, "[tn.graph] output ", one.operand,
            " has one place for each row, its value one for each element");
-    if (writes_to_memory(value, out)) {
-      rename(value.side.place, one.operand);
-      value.side.place = one.operand;
+    if (!writes_to_memory(value, out)) {
+      copied.push_back(&one);
       continue;
     }
+    rename(value.side.place, one.operand);
+    value.side.place = one.operand;
+  }
+  for (const Stored* one : copied) {
+    const Value& value = *one->value;
+    const Operand& out = fused_.operands[one->operand];
     Step step{};
     step.kind = Step::Kind::kMove;
     step.spread = out.spread;
@@ -97,10 +102,9 @@ void Steps::store_all(const std::vector<Stored>& stored) {
     step.from = value.side;
     if (value.spread != out.spread)
       step.from = {value.side.place, false, value.spread == Spread::kRow ? out.size : 0, 0};
-    step.to = {one.operand, false, out.row, out.column};
-    moves.push_back(step);
+    step.to = {one->operand, false, out.row, out.column};
+    fused_.steps.push_back(step);
   }
-  fused_.steps.insert(fused_.steps.end(), moves.begin(), moves.end());
 }
 
 }  // namespace tenon::cpu

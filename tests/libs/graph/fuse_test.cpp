@@ -183,6 +183,20 @@ TEST(Fuse, OneSizeAfterAnother) {
   }
 }
 
+// One value that goes to a slice first, and then to a result of its own.
+TEST(Fuse, OneValueInTwoPlaces) {
+  const auto fn = [](In in) {
+    Tensor x = in[0] * 1.0, part = x.narrow(1, 1, 2);
+    const Tensor value = silu(part) * 0.9;
+    part.copy_(value);
+    return Results{x, value.clone()};
+  };
+  const NoGrad no_grad;
+  const Results inputs = {randn({5, 7})};
+  const graph::Program program = graph::trace(inputs, fn);
+  EXPECT_EQ(difference(program, inputs, fn(In(inputs))), "") << program.explain();
+}
+
 // Large enough for several threads, with outputs that share the memory of inputs.
 TEST(Fuse, LargeOperandsInPlace) {
   const auto step = [](In in) {
