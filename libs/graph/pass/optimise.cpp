@@ -32,6 +32,7 @@ class Optimiser {
       : graph_(graph), device_(device), rules_(rules), decided_(decided) {}
 
   std::vector<std::string> run() {
+    separate(graph_);
     if (decided_ != nullptr) {
       made_.before = structure_of(graph_);
       made_.elements = elements_of(graph_);

@@ -20,6 +20,8 @@ std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound
 // Before lowering: a sum of slices that lie side by side, each put into zeros of its own, becomes writes of the slices into one result. So
 // gradients of chunk, split and unbind take one pass over memory. None if there is no such sum.
 std::optional<Graph> join_slices(const Graph& graph);
+// A buffer that a node writes anew as a whole becomes another one from there on, so that both hold one value each: `x.silu_()` as `y = silu(x)`.
+void separate(Graph& graph);
 // Removes a node that repeats an earlier one.
 void share_equal(Graph& graph);
 // Removes nodes whose result equals an operand or an earlier result: x * 1, -(-x), copies with the same layout.

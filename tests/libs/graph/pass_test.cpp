@@ -143,6 +143,46 @@ TEST(Passes, OperandsReadLaterStay) {
   });
 }
 
+// A convolution, its norm and an activation in place are one kernel, and images stay channels-last, as without in-place ops.
+TEST(Passes, WhatIsWrittenAnewIsAValueOfItsOwn) {
+  const NoGrad no_grad;
+  const Tensor w = randn({32, 32, 1, 1}), one = ones({32}), none = zeros({32});
+  const auto net = [&](bool in_place) {
+    return [&, in_place](In in) {
+      Tensor x = in[0];
+      for (int block = 0; block < 3; ++block) {
+        x = batch_norm(conv(x, w), one, none, none, one, false, 1e-5).y;
+        if (in_place)
+          x.relu_().silu_().mul_(0.5);
+        else
+          x = silu(x.relu()) * 0.5;
+      }
+      return Results{x};
+    };
+  };
+  const Tensor x = randn({2, 32, 16, 16}) * 0.1;
+  const Program there = graph::trace({x}, net(true)), apart = graph::trace({x}, net(false));
+  EXPECT_EQ(there.info().nodes, apart.info().nodes) << there.explain();
+  EXPECT_EQ(there.info().fused, apart.info().fused);
+  EXPECT_LE(there.info().arena, apart.info().arena);
+  EXPECT_EQ(bytes_of(there({x})[0]), bytes_of(apart({x})[0]));
+}
+
+TEST(Passes, WritesOfPartsAndViewsFollowWhatWasWrittenAnew) {
+  expect_equal({randn({6, 8}), randn({6, 8})}, [](In in) {
+    Tensor x = in[0] * 2, y = in[1] + 1;
+    const Tensor row = x.select(0, 1), turned = x.t(), before = x.exp();
+    x.copy_(y.sin());             // anew
+    x.narrow(0, 2, 2).mul_(3.0);  // a part
+    y.copy_(turned.t() + y);      // reads what it writes
+    x.add_(y).sigmoid_();         // anew, twice
+    y.t().copy_(x.t() - 1);       // anew, in another order
+    const Tensor last = row + 1;  // a view of what is there by now
+    x.narrow(1, 0, 4).copy_(x.narrow(1, 4, 4).clone());
+    return Results{x, y, row, last, before, turned.sum({0})};
+  });
+}
+
 TEST(Passes, TheOrderKeepsFewBuffersAlive) {
   const Program program = expect_equal({randn({64, 64})}, [](In in) {
     Results large, small;
