@@ -219,8 +219,12 @@ Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
   Block block{nullptr, nullptr, bytes, index};
   const auto ask = [&] {
     ++counts_.device_allocations;
-    return device_.type->memory.allocate(device_.type->self, device_.index, bytes, &block.buffer,
-                                         &block.data);
+    tn_status* status = device_.type->memory.allocate(device_.type->self, device_.index, bytes,
+                                                      &block.buffer, &block.data);
+    // So says a plugin that does not look at what its own allocator gave.
+    const bool none = block.buffer == nullptr || (device_.addressable && block.data == nullptr);
+    return status != nullptr || !none ? status
+                                      : make_status(TN_OUT_OF_MEMORY, "the plugin gave no memory");
   };
   tn_status* status = ask();
   if (tn_status_code(status) == TN_OUT_OF_MEMORY) {

@@ -381,6 +381,20 @@ TEST(Allocator, CachedBlocksAreGivenUpBeforeItFails) {
   fake.remove();
 }
 
+TEST(Allocator, SuccessWithoutMemoryIsNoSuccess) {
+  FakeDevice fake("forgetful");
+  fake.memory.allocate = [](void*, uint32_t, uint64_t, void** buffer,
+                            void** address) -> tn_status* {
+    *buffer = *address = nullptr;
+    return nullptr;
+  };
+  tn_device& device = fake.add();
+  const std::string message = error_of([&] { allocate(device, kMiB); }, TN_OUT_OF_MEMORY);
+  EXPECT_TRUE(message.ends_with("the plugin gave no memory")) << message;
+  EXPECT_EQ(stats_of(device).held, 0u);
+  fake.remove();
+}
+
 TEST(Allocator, TheErrorTellsSizeFreeAndHeld) {
   FakeDevice fake("full");
   fake.capacity = 10 * kMiB;
