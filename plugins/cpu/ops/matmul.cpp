@@ -6,7 +6,7 @@
 #include "kernels.hpp"
 #include "ops/matmul_activation.hpp"
 #include "ops/matmul_gemm.hpp"
-#include "ops/workspace.hpp"
+#include "ops/matmul_rows.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
@@ -29,30 +29,7 @@ Gemm<T> product_at(const Product& p, int64_t batch, T* c) {
           p.n};
 }
 
-// Few rows at a time of one and the same b, as of a tensor (time, batch, k) that was (batch, time, k).
-bool scatters_rows(const Product& p) {
-  constexpr int64_t kFewRows = 32;  // fewer would wait for b, which each product reads anew
-  const auto* const b = p.b.batch.begin();
-  return p.batches > 1 && p.m < kFewRows &&
-         std::all_of(b, b + p.ndim, [](int64_t step) { return step == 0; });
-}
-
-// The rows of a in some products, side by side.
-template <class T>
-const T* gathered_rows(const Product& p, int64_t first, int64_t count) {
-  T* const to = workspace<T>(Workspace::Columns, count * p.m * p.k);
-  parallel_for(count, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(1, p.m * p.k)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin * p.m; i < end * p.m; ++i) {
-                   const T* const row = data_of<const T>(*p.a.view) +
-                                        p.offsets(first + i / p.m, p.ndim).a + i % p.m * p.a.row;
-                   for (int64_t x = 0; x < p.k; ++x) to[i * p.k + x] = row[x * p.a.column];
-                 }
-               });
-  return to;
-}
-
-// Such products as few large ones, of as many rows as stay in L2 or leave b's panels a small share.
+// Scattered rows as few large products, of as many rows as stay in L2 or leave b's panels a small share.
 template <class T>
 void run_scattered(const Product& p, Gemm<T> g, T* c) {
   constexpr int64_t kCached = int64_t{1} << 18;

@@ -7,6 +7,7 @@
 #include "dispatch.hpp"
 #include "kernels.hpp"
 #include "ops/matmul_activation.hpp"
+#include "ops/matmul_rows.hpp"
 #include "ops/workspace.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
@@ -187,26 +188,43 @@ void HalfProduct::run(const Product& p, void* c) const {
 
 namespace {
 
+// Whether rows that lie apart are gathered first: not so many that their copy would keep much memory.
+bool gathers(const Product& p) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  return scatters_rows(p) && p.batches * p.m * p.k <= kMost;
+}
+// The product that oneDNN is given.
+Product asked(const Product& p) { return gathers(p) ? of_gathered_rows(p) : p; }
+
+void run_asked(const HalfProduct& plan, const Product& p, void* c) {
+  if (!gathers(p)) return plan.run(p, c);
+  tn_view rows = *p.a.view;
+  rows.data = gathered_rows<uint16_t>(p, 0, p.batches);
+  Product one = of_gathered_rows(p);
+  one.a.view = &rows;
+  plan.run(one, c);
+}
+
 bool matmul_fits(const tn_call& call) {
-  return HalfProduct::fits(output(call).dtype, read_matmul(call));
+  return HalfProduct::fits(output(call).dtype, asked(read_matmul(call)));
 }
 bool linear_fits(const tn_call& call) {
-  return HalfProduct::fits(output(call).dtype, read_linear(call));
+  return HalfProduct::fits(output(call).dtype, asked(read_linear(call)));
 }
 
 std::unique_ptr<HalfProduct> plan_matmul(const tn_call& call) {
-  return HalfProduct::made(output(call).dtype, read_matmul(call), kNone);
+  return HalfProduct::made(output(call).dtype, asked(read_matmul(call)), kNone);
 }
 std::unique_ptr<HalfProduct> plan_linear(const tn_call& call) {
-  return HalfProduct::made(output(call).dtype, read_linear(call),
+  return HalfProduct::made(output(call).dtype, asked(read_linear(call)),
                            activation_of(text_arg(call, arg::linear::activation)));
 }
 
 void run_matmul(HalfProduct& plan, const tn_call& call) {
-  plan.run(read_matmul(call), output(call).data);
+  run_asked(plan, read_matmul(call), output(call).data);
 }
 void run_linear(HalfProduct& plan, const tn_call& call) {
-  plan.run(read_linear(call), output(call).data);
+  run_asked(plan, read_linear(call), output(call).data);
 }
 
 }  // namespace

@@ -418,7 +418,7 @@ TEST(Linear, LayoutsAndLargeBias) {
 // A single column is processed as a row, with one bias value for all of it; a bias may also be one value shown many times.
 // Few rows at a time, as of a tensor (time, batch, k) that was (batch, time, k), are one product, in the same bits; many of them a few.
 TEST(Linear, RowsApart) {
-  for (const DType dtype : {DType::F32, DType::F64})
+  for (const DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16})
     for (const Shape& shape : {Shape{2, 50, 40}, Shape{3, 7, 5, 64}, Shape{3, 1000, 130}}) {
       const Tensor x = tenon::rand(shape).to(dtype).transpose(0, 1),
                    weight = tenon::rand({33, shape.back()}).to(dtype),
