@@ -36,6 +36,7 @@ constexpr Plain kUnary[] = {{"neg", "Neg"},
                             {"isnan", "IsNaN"},
                             {"isinf", "IsInf"},
                             {"relu", "Relu"},
+                            {"selu", "Selu"},
                             {"sigmoid", "Sigmoid"}};
 constexpr Plain kBinary[] = {{"add", "Add"},         {"sub", "Sub"},
                              {"mul", "Mul"},         {"div", "Div"},
