@@ -71,6 +71,15 @@ template <int64_t Count, class T, class C>
 void spread_line(const LineTaps<C>& taps, const T* g, C* line, int64_t n) {
   const int32_t* at = taps.at.data();
   const C* weight = taps.weight.data();
+  if constexpr (Count == 1) {  // neighbours read the same place: their sum waits for no memory
+    for (int64_t o = 0; o < n;) {
+      const int32_t place = at[o];
+      C sum = 0;
+      for (; o < n && at[o] == place; ++o) sum += weight[o] * static_cast<C>(g[o]);
+      line[place] += sum;
+    }
+    return;
+  }
   for (int64_t o = 0; o < n; ++o, at += Count, weight += Count)
     for (int64_t k = 0; k < Count; ++k) line[at[k]] += weight[k] * static_cast<C>(g[o]);
 }
@@ -113,6 +122,23 @@ void backward_plane(const Resampling& r, const LineTaps<C>& taps, const T* g, C*
       });
     }
 }
+// The same where there are more lines of g than of gx, which are summed first, as vectors: `lines` has room for a line of g for each of gx.
+template <class T, class C>
+void backward_lines(const Resampling& r, const LineTaps<C>& taps, const T* g, C* gx, C* lines) {
+  const int64_t wide = r.out[2], count = r.in[0] * r.in[1];
+  std::fill(lines, lines + count * wide, C(0));
+  for (int64_t z = 0; z < r.out[0]; ++z)
+    for (int64_t y = 0; y < r.out[1]; ++y, g += wide)
+      for_lines(r, z, y, [&](int64_t at, double weight) {
+        const C w = static_cast<C>(weight);
+        C* const to = lines + at / r.in[2] * wide;
+        for (int64_t o = 0; o < wide; ++o) to[o] += w * static_cast<C>(g[o]);
+      });
+  for (int64_t i = 0; i < count; ++i)
+    with_count(taps.count, [&](auto taps_of_place) {
+      spread_line<taps_of_place()>(taps, lines + i * wide, gx + i * r.in[2], wide);
+    });
+}
 
 int64_t grain(const Resampling& r) {
   return std::max<int64_t>(1, kGrainMath / std::max<int64_t>(1, r.in_plane() + r.out_plane()));
@@ -145,12 +171,15 @@ void interpolate_backward(const tn_call& call) {
     using C = Compute<T>;
     const LineTaps<C> taps(r.taps[2]);
     parallel_for(r.planes, grain(r), [&](int64_t begin, int64_t end) {
-      const size_t in = static_cast<size_t>(r.in_plane());
-      std::vector<C> line(static_cast<size_t>(r.in[2])), sums(in);
+      const bool fewer = r.in[0] * r.in[1] < r.out[0] * r.out[1];
+      const size_t in = static_cast<size_t>(r.in_plane()),
+                   room = static_cast<size_t>(fewer ? r.in[0] * r.in[1] * r.out[2] : r.in[2]);
+      std::vector<C> lines(room), sums(in);
       for (int64_t plane = begin; plane < end; ++plane) {
         std::fill(sums.begin(), sums.end(), C(0));
-        backward_plane(r, taps, data_of<const T>(g) + plane * r.out_plane(), sums.data(),
-                       line.data());
+        const T* const from = data_of<const T>(g) + plane * r.out_plane();
+        fewer ? backward_lines(r, taps, from, sums.data(), lines.data())
+              : backward_plane(r, taps, from, sums.data(), lines.data());
         std::copy(sums.begin(), sums.end(), data_of<T>(gx) + plane * r.in_plane());
       }
     });

@@ -266,6 +266,9 @@ TEST(Interpolate, ModesAndBackward) {
                                                          {"bicubic", {1, 1, 2, 3}, {5, 8}},
                                                          {"trilinear", {1, 2, 3, 4, 5}, {4, 2, 9}},
                                                          {"nearest", {1, 2, 3, 4, 5}, {6, 2, 1}},
+                                                         {"nearest", {1, 2, 9, 20}, {18, 40}},
+                                                         {"nearest", {1, 2, 3, 8}, {9, 4}},
+                                                         {"bicubic", {1, 2, 3, 18}, {8, 35}},
                                                          {"bilinear", {1, 1, 1, 1}, {3}}};
   for (const auto& [mode, shape, size] : cases)
     for (const bool align : {false, true})
