@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dispatch.hpp"
+#include "indexing.hpp"
 #include "kernels.hpp"
 #include "ops/halves.hpp"
 #include "tenon/schemas.h"
@@ -86,20 +87,66 @@ void scan_halves(const T* x, int64_t rows, int64_t n, T* y) {
   });
 }
 
+// Columns that lie side by side, which a row at a time is added to.
+constexpr int64_t kColumns = 64;
+
+template <bool Product, class In, class Out>
+void scan_columns(const In* x, int64_t n, int64_t step, int64_t width, Out* y) {
+  Total<In> totals[kColumns];
+  std::fill_n(totals, width, Total<In>(Product ? 1 : 0));
+  for (; n > 0; --n, x += step, y += step) {
+    const auto add = [&](const auto* from, auto* to) {
+      for (int64_t c = 0; c < width; ++c) {
+        const auto value = static_cast<Total<In>>(from[c]);
+        totals[c] = Product ? totals[c] * value : totals[c] + value;
+        to[c] = narrow<std::remove_pointer_t<decltype(to)>>(totals[c]);
+      }
+    };
+    if constexpr (is_half_v<In>) {
+      float wide[kColumns];
+      widen_range(x, wide, width);
+      add(wide, wide);
+      round_range(wide, y, width);
+    } else {
+      add(x, y);
+    }
+  }
+}
+
+bool by_columns(const tn_call& call) {
+  const tn_view& x = input(call, arg::cumsum::x);
+  const bool half = x.dtype == TN_DTYPE_F16 || x.dtype == TN_DTYPE_BF16;
+  const int64_t few = half ? 32 : 4;  // fewer are better moved to rows
+  return around(x, call.args[arg::cumsum::dim].as.i).inner >= few;
+}
+
+// Along any dimension where by_columns(), otherwise along the last.
 template <bool Product, class In, class Out>
 void scan(const tn_call& call) {
+  static_assert(arg::cumsum::dim == arg::cumprod::dim);
   const tn_view& view = input(call, arg::cumsum::x);
-  const int64_t n = view.shape[view.ndim - 1];
-  if (n == 0) return;
+  const int64_t dim = view.ndim == 0 ? 0 : call.args[arg::cumsum::dim].as.i;
+  const Around a = around(view, dim);
+  const int64_t n = a.size, inner = a.inner;
+  if (numel(view) == 0) return;
   const In* const x = data_of<const In>(view);
   Out* const y = data_of<Out>(output(call));
-  parallel_for(numel(view) / n, std::max<int64_t>(1, kGrainMath / n),
-               [=](int64_t begin, int64_t end) {
-                 if constexpr (is_half_v<In>)
-                   scan_halves<Product>(x + begin * n, end - begin, n, y + begin * n);
-                 else
-                   scan_range<Product>(x + begin * n, end - begin, n, y + begin * n);
-               });
+  if (inner > 1) {
+    const int64_t pieces = (inner + kColumns - 1) / kColumns;
+    const int64_t grain = std::max<int64_t>(1, kGrainMath / (n * std::min(inner, kColumns)));
+    return parallel_for(a.outer * pieces, grain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t column = i % pieces * kColumns, at = i / pieces * n * inner + column;
+        scan_columns<Product>(x + at, n, inner, std::min(kColumns, inner - column), y + at);
+      }
+    });
+  }
+  parallel_for(a.outer, std::max<int64_t>(1, kGrainMath / n), [=](int64_t begin, int64_t end) {
+    if constexpr (is_half_v<In>)
+      scan_halves<Product>(x + begin * n, end - begin, n, y + begin * n);
+    else
+      scan_range<Product>(x + begin * n, end - begin, n, y + begin * n);
+  });
 }
 
 // Integers come out in any integer dtype, everything else in its own.
@@ -220,8 +267,17 @@ void extremes(const tn_call& call) {
 }  // namespace
 
 void add_scan_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_CUMSUM, .dtypes = TN_MASK_ALL, .run = run_of<scan_any<false>>});
-  list.add({.schema = TN_SCHEMA_CUMPROD, .dtypes = TN_MASK_ALL, .run = run_of<scan_any<true>>});
+  const auto add = [&](std::string_view schema, auto* run) {
+    list.add({.schema = schema,
+              .dtypes = TN_MASK_ALL,
+              .run = run,
+              .flags = TN_KERNEL_ANY_DIM,
+              .priority = 1,
+              .supports = supports_of<by_columns>});
+    list.add({.schema = schema, .dtypes = TN_MASK_ALL, .run = run});
+  };
+  add(TN_SCHEMA_CUMSUM, run_of<scan_any<false>>);
+  add(TN_SCHEMA_CUMPROD, run_of<scan_any<true>>);
   list.add({.schema = TN_SCHEMA_CUMPROD_BACKWARD,
             .dtypes = TN_MASK_FLOAT | TN_MASK_COMPLEX,
             .run = run_of<product_backward>});

@@ -6,7 +6,9 @@ namespace {
 
 void add_scans(Table& t) {
   auto with_long = rows();
-  with_long.push_back({{5, 600}, 1});  // more than the block that halves pass through
+  // More than the blocks that rows and columns are taken in.
+  with_long.push_back({{5, 600}, 1});
+  with_long.push_back({{2, 7, 150}, 1});
   for (const auto& [shape, dim] : with_long) {
     auto& sum = along(t, "cumsum", shape, dim, kReals | kComplex, sum_dtype,
                       [](const Array& x, const std::vector<size_t>& row, Array& out) {
