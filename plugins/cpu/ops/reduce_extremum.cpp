@@ -13,6 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
+constexpr int64_t kFewElements = 4;  // are compared faster than a vector's lanes
+
 template <class T, bool Max>
 struct Extremum {
   using Elem = T;
@@ -48,6 +50,11 @@ struct Extremum {
     return hn::AllFalse(d, hn::IsNaN(hn::Add(c, e)));
   }
   HWY_INLINE T run(const T* x, int64_t n, int64_t at) const {
+    if (n <= kFewElements) {
+      T best = x[0];
+      for (int64_t i = 1; i < n; ++i) merge(best, x[i]);
+      return best;
+    }
     const hn::ScalableTag<T> d;
     if constexpr (std::is_floating_point_v<T>) {
       const int64_t whole = n - n % (2 * static_cast<int64_t>(hn::Lanes(d)));
@@ -58,11 +65,14 @@ struct Extremum {
       }
     }
     const auto pick = [d](auto a, auto b) HWY_ATTR { return step(d, a, b); };
-    HWY_ALIGN T lanes[hn::MaxLanes(d)];
-    hn::Store(fold(d, x, static_cast<size_t>(n), hn::Set(d, start()), start(), pick, pick), d,
-              lanes);
-    for (size_t i = 1; i < hn::Lanes(d); ++i) merge(lanes[0], lanes[i]);
-    return lanes[0];
+    const auto folded =
+        fold(d, x, static_cast<size_t>(n), hn::Set(d, start()), start(), pick, pick);
+    if constexpr (std::is_floating_point_v<T>) {
+      const auto spoilt = hn::IsNaN(folded);
+      if (!hn::AllFalse(d, spoilt))
+        return hn::ExtractLane(folded, static_cast<size_t>(hn::FindFirstTrue(d, spoilt)));
+    }
+    return hn::GetLane(Max ? hn::MaxOfLanes(d, folded) : hn::MinOfLanes(d, folded));
   }
   void columns(const T* x, int64_t stride, int64_t rows, int64_t cols, int64_t, T* s) const {
     const hn::ScalableTag<T> d;
@@ -103,13 +113,24 @@ struct Position {
       into = other;
   }
   State run(const T* x, int64_t n, int64_t at) const {
+    if (n <= kFewElements) {
+      State best{x[0], at};
+      for (int64_t i = 1; i < n; ++i)
+        if (Value::better(x[i], best.value)) best = {x[i], at + i};
+      return best;
+    }
     const T value = Value().run(x, n, at);
-    const hn::ScalableTag<T> d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     int64_t i = 0;
-    if (value == value) {
-      while (i + lanes <= n && hn::AllFalse(d, hn::Eq(hn::LoadU(d, x + i), hn::Set(d, value))))
+    if (value == value) {  // and is there
+      const hn::ScalableTag<T> d;
+      const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+      const auto wanted = hn::Set(d, value);
+      auto found = hn::FirstN(d, 0);
+      while (i + lanes <= n && hn::AllFalse(d, found = hn::Eq(hn::LoadU(d, x + i), wanted)))
         i += lanes;
+      if (i + lanes > n)
+        found = hn::Eq(load_first(d, x + i, static_cast<size_t>(n - i), value), wanted);
+      return {value, at + i + static_cast<int64_t>(hn::FindFirstTrue(d, found))};
     }
     while (!same(x[i], value)) ++i;
     return {value, at + i};
