@@ -503,7 +503,7 @@ def _triangle(op, row, col, offset, dtype, device):
         return cast(_corner(row, abs(offset), lower, device), dtype)
     if _core._trace_active():
         return cast(_staircase(row, col, offset, lower, device), dtype)
-    found = ops['nonzero'](op(ops['full']((row, col), 1, _core.int32, device), offset))
+    found = ops['nonzero'](op(ops['full']((row, col), True, _core.bool, device), offset))
     return cast(ops['contiguous'](ops['transpose'](found, 0, 1)), dtype)
 
 

@@ -7,7 +7,7 @@ from ...._errors import InvalidArgumentError, UnsupportedDtypeError
 from ....nn import functional as _functional
 from ...._core import ops
 from ..._backward_names import named
-from ..._common import Tensor, autocasting, cast, check, floating, in_float32, promoted, rank, broken
+from ..._common import Tensor, autocasting, cast, check, differentiated, floating, in_float32, promoted, rank, broken
 from ...matrix import distance
 
 _where = ops['where']
@@ -234,6 +234,8 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
 
 def _above_0(x):
     """max(0, x) with a slope of 1 at 0, as in PyTorch's clamp."""
+    if not differentiated(x):
+        return ops['clamp'](x, 0.0)
     return _where(x < 0, ops['full']((), 0, x.dtype, x.device), x)
 
 
@@ -316,7 +318,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise InvalidArgumentError(f'[multi_margin_loss] weight has shape {weight.shape} for {input.shape[-1]} classes')
     x, label, single = _classes('multi_margin_loss', input, target, False)
     at = ops['unsqueeze'](label, 1)
-    gap = _above_0(margin - ops['gather'](x, 1, at) + x) ** p
+    gap = _above_0(margin - ops['gather'](x, 1, at) + x)
+    gap = gap if p == 1 else ops['square'](gap)
     if weight is not None:
         gap = gap * ops['unsqueeze'](ops['take'](weight, label), 1)
     own = ops['arange'](0, x.shape[1], 1, label.dtype, x.device) == at
