@@ -23,12 +23,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using LaneTag = hn::ScalableTag<Compute<T>>;
 
+// The scalar target's conversions of f16 know no infinity and no NaN, and truncate.
+template <class T>
+inline constexpr bool kByItself = std::is_same_v<T, F16>&& HWY_TARGET == HWY_SCALAR;
+
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load(D d, const T* p) {
   if constexpr (std::is_same_v<T, BF16>) {
     const hn::Rebind<uint16_t, D> d16;
     const hn::Rebind<uint32_t, D> d32;
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, &p->bits))));
+  } else if constexpr (kByItself<T>) {
+    return hn::Set(d, *p);
   } else if constexpr (std::is_same_v<T, F16>) {
     const hn::Rebind<hwy::float16_t, D> d16;
     return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(p)));
@@ -52,6 +58,8 @@ HWY_INLINE void store(hn::Vec<D> v, D d, T* p) {
     const auto nan = hn::RebindMask(d32, hn::IsNaN(v));
     hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di32, hn::IfThenElse(nan, quiet, rounded))), d16,
                &p->bits);
+  } else if constexpr (kByItself<T>) {
+    *p = hn::GetLane(v);
   } else if constexpr (std::is_same_v<T, F16>) {
     const hn::Rebind<hwy::float16_t, D> d16;
     hn::StoreU(hn::DemoteTo(d16, v), d16, reinterpret_cast<hwy::float16_t*>(p));
