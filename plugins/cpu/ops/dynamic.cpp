@@ -1,5 +1,7 @@
 // nonzero, masked_select: results whose sizes their elements tell.
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -38,15 +40,31 @@ void two_passes(int64_t n, Count&& count, Alloc&& alloc, Write&& write) {
   });
 }
 
-// The positions in [0, n) of what is set, at most `most` of them: what is not is overwritten by the next, without a branch an element.
-template <class T>
-int64_t positions_of(const T* data, int64_t n, int64_t most, int64_t* positions) {
-  int64_t at = 0;
-  for (int64_t i = 0; i < n && at < most; ++i) {
-    positions[at] = i;
-    at += data[i] != T(0);
+// one(i, taken) for i in [0, n), which counts where the mask is set, until `most` are taken. Without a branch an element: what is not taken is
+// overwritten by the next. Eight bytes of a mask that are all 0 are passed over, and eight(i) takes those that are all 1.
+template <class T, class One, class Eight>
+int64_t take(const T* mask, int64_t step, int64_t n, int64_t most, One&& one, Eight&& eight) {
+  constexpr uint64_t kAll = 0x0101010101010101;
+  int64_t taken = 0, i = 0;
+  for (; sizeof(T) == 1 && step == 1 && i + 8 <= n && taken + 8 <= most; i += 8) {
+    uint64_t bytes;
+    std::memcpy(&bytes, mask + i, sizeof bytes);
+    if (bytes == 0) continue;
+    if (bytes == kAll) {
+      eight(i, taken);
+      taken += 8;
+      continue;
+    }
+    for (int64_t k = i; k < i + 8; ++k) {
+      one(k, taken);
+      taken += mask[k] != T(0);
+    }
   }
-  return at;
+  for (; i < n && taken < most; ++i) {
+    one(i, taken);
+    taken += mask[i * step] != T(0);
+  }
+  return taken;
 }
 
 // Positions (n, rank), row-major, of those set in [begin, end), at most `most`.
@@ -62,7 +80,9 @@ void write_positions(const tn_view& x, int64_t begin, int64_t end, int64_t most,
     const int64_t n = std::min({kBlock, width - column, end - begin});
     int64_t rest = row;
     for (uint32_t d = last; d-- > 0; rest /= x.shape[d]) index[d] = rest % x.shape[d];
-    const int64_t some = positions_of(data + begin, n, most, found);
+    const int64_t some = take(
+        data + begin, 1, n, most, [&](int64_t i, int64_t at) { found[at] = i; },
+        [&](int64_t i, int64_t at) { std::iota(found + at, found + at + 8, i); });
     for (int64_t k = 0; k < some; ++k, out += x.ndim) {
       for (uint32_t d = 0; d < last; ++d) out[d] = index[d];
       if (x.ndim > 0) out[last] = column + found[k];
@@ -96,19 +116,18 @@ void nonzero(const tn_call& call) {
   });
 }
 
-// Appends what a row's mask selects, up to `stop`: what is not selected is overwritten by the next, without a branch an element.
+// What a row's mask selects, at most `most`.
 template <class T>
-int64_t select_row(const char* mask, int64_t mask_step, const char* x, int64_t x_step, int64_t n,
-                   T* out, int64_t at, int64_t stop) {
-  const auto select = [&](int64_t each_mask, int64_t each_x) {
-    for (int64_t i = 0; i < n && at < stop; ++i) {
-      out[at] = *reinterpret_cast<const T*>(x + i * each_x);
-      at += mask[i * each_mask] != 0;
-    }
-    return at;
+int64_t select_row(const uint8_t* mask, int64_t mask_step, const T* x, int64_t x_step, int64_t n,
+                   int64_t most, T* out) {
+  const auto select = [&](int64_t step, int64_t each) {
+    return take(
+        mask, step, n, most, [&](int64_t i, int64_t at) { out[at] = x[i * each]; },
+        [&](int64_t i, int64_t at) {
+          for (int64_t k = 0; k < 8; ++k) out[at + k] = x[(i + k) * each];
+        });
   };
-  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-  return mask_step == 1 && x_step == kSize ? select(1, kSize) : select(mask_step, x_step);
+  return mask_step == 1 && x_step == 1 ? select(1, 1) : select(mask_step, x_step);
 }
 
 // x and mask broadcast; strides of `view` over `shape`.
@@ -161,10 +180,12 @@ void masked_select(const tn_call& call) {
               data_of<T>(sdk::make_output(sdk::Call(call), 0, std::span<const int64_t>(&total, 1)));
         },
         [&](int64_t begin, int64_t end, int64_t at, int64_t stop) {
-          walk_rows<2>(loop, operands, begin, end,
-                       [&](int64_t n, const auto& data, const auto& step) {
-                         at = select_row(data[0], step[0], data[1], step[1], n, out, at, stop);
-                       });
+          walk_rows<2>(
+              loop, operands, begin, end, [&](int64_t n, const auto& data, const auto& step) {
+                at += select_row(reinterpret_cast<const uint8_t*>(data[0]), step[0],
+                                 reinterpret_cast<const T*>(data[1]),
+                                 step[1] / static_cast<int64_t>(sizeof(T)), n, stop - at, out + at);
+              });
         });
   });
 }

@@ -334,6 +334,25 @@ TEST(IndexThreads, ScatterIsTheSameForEveryRun) {
   EXPECT_EQ(tenon::index_put(x, {index}, src, true).to_vector<float>(), first);
 }
 
+// Eight bytes of a mask at a time that are all 0 or all 1.
+TEST(Masks, Runs) {
+  std::vector<uint8_t> bytes;
+  for (uint8_t length = 1; bytes.size() < 600; length = static_cast<uint8_t>(length % 29 + 4))
+    bytes.insert(bytes.end(), length, bytes.size() % 3 == 0 ? 0 : 1);
+  bytes.resize(600);
+  const Tensor mask = tenon::from_blob(bytes.data(), DType::Bool, {3, 200}),
+               x = tenon::arange(600).reshape({3, 200});
+  std::vector<int64_t> chosen, positions;
+  for (int64_t i = 0; i < 600; ++i)
+    if (bytes[static_cast<size_t>(i)] != 0)
+      chosen.push_back(i), positions.push_back(i / 200), positions.push_back(i % 200);
+  EXPECT_EQ(tenon::masked_select(x, mask).to_vector<int64_t>(), chosen);
+  EXPECT_EQ(tenon::nonzero(mask).to_vector<int64_t>(), positions);
+  const Tensor spaced = tenon::arange(1200).reshape({3, 400}).slice(1, {}, {}, 2);
+  for (int64_t& i : chosen) i *= 2;
+  EXPECT_EQ(tenon::masked_select(spaced, mask).to_vector<int64_t>(), chosen);
+}
+
 class Sorted : public testing::TestWithParam<DType> {};
 
 TEST_P(Sorted, SortTopkUniqueSearch) {
