@@ -43,7 +43,7 @@ void copy_narrow(const tn_loop& loop, const Operands<2>& operands, uint32_t besi
 template <class T>
 void copy_reversed_row(const T* last, T* to, int64_t n) {
   constexpr int64_t kShort = 16384 / sizeof(T), kBlock = 64;
-  if (n > kShort) return copy_reversed(last, to, n);
+  if (n <= kBlock || n > kShort) return copy_reversed(last, to, n);
   alignas(T) char bytes[kShort * sizeof(T)];
   T* const buffer = reinterpret_cast<T*>(bytes);
   for (int64_t left = n; left > 0;) {
