@@ -14,6 +14,7 @@ from .._core import Shortcut, Tensor, ops
 _PATTERNS = {pattern: names.split() for pattern, names in {
     'FF Fn': 'remainder',  # integers are divided by what may be 0
     'NN Nn': 'sub',
+    'FF': 'logaddexp',
     'TT Tn': '''add mul div pow copysign eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift
         bitwise_right_shift''',
     'TT': 'maximum minimum atan2 hypot nextafter logical_and logical_or logical_xor matmul',

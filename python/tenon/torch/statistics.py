@@ -418,9 +418,12 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     return into(out, ~found if invert else found)
 
 
+_FEW_PAIRS = 1024  # are compared faster than sorted
+
+
 def _among(x, tests):
     """Where x has an element of a vector."""
-    if rank(x.dtype) == 3:  # they have no order
+    if rank(x.dtype) == 3 or x.size * tests.size <= _FEW_PAIRS:  # complex numbers have no order
         return ops['any'](ops['unsqueeze'](x, -1) == tests, -1)
     if x.dtype is _core.bool:
         x, tests = cast(x, _core.uint8), cast(tests, _core.uint8)
