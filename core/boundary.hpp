@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "status.hpp"
+#include "tenon/value.h"
 
 namespace tenon::core {
 
@@ -26,8 +27,7 @@ inline std::string_view text_of(tn_str text) noexcept {
 
 // Host memory for bools may hold any byte, but kernels rely on 0 and 1 (docs/adr/0017-bools.md). Where memory is to be shared by the
 // function `name`, other bytes are an error; a copy makes each but 0 a 1.
-void check_bools(std::string_view name, const void* data, std::span<const int64_t> shape,
-                 std::span<const int64_t> strides);
+void check_bools(std::string_view name, const tn_tensor& bools);
 std::vector<uint8_t> to_bools(const void* data, uint64_t count);
 
 }  // namespace tenon::core

@@ -13,7 +13,7 @@ PARTS = [
     ("For plugins, in C++", "sdk/include/tenon", ["plugin.hpp", "typed_kernel.hpp", "device_type.hpp", "new_op.hpp",
                                                    "kernel_call.hpp", "barrier.hpp", "philox.hpp"]),
     ("For plugins and programs", "core/include/tenon", ["base.h", "dtype.h", "float_formats.h", "value.h"]),
-    ("For programs", "core/include/tenon", ["plugins.h", "device.h", "tensor.h", "op.h", "autograd.h", "history.h", "random.h", "capture.h"]),
+    ("For programs", "core/include/tenon", ["plugins.h", "device.h", "tensor.h", "reinterpret.h", "op.h", "autograd.h", "history.h", "random.h", "capture.h"]),
     ("", "libs/graph/include/tenon", ["graph.h"]),
     ("", "libs/onnx/include/tenon", ["onnx.h"]),
 ]

@@ -1,8 +1,7 @@
-// The C functions of tensor.h.
-#include "tenon/tensor.h"
-
+// The C functions of tensor.h and reinterpret.h.
 #include "boundary.hpp"
 #include "dispatch/call.hpp"
+#include "tenon/reinterpret.h"
 #include "tensor/tensor.hpp"
 
 using namespace tenon::core;
@@ -86,10 +85,18 @@ tn_status* tn_tensor_wrap_host(void* data, tn_dtype dtype, uint32_t ndim, const 
   TN_REQUIRE(out);
   return guarded([&] {
     auto sizes = shape_span(ndim, shape);
-    Dims dense = contiguous_strides(sizes);
-    std::span<const int64_t> steps =
-        strides ? std::span(strides, ndim) : std::span<const int64_t>(dense);
-    *out = make_wrapped("tn_tensor_wrap_host", data, dtype, sizes, steps, release, ctx, false);
+    *out = make_wrapped("tn_tensor_wrap_host", host_device(), {data, data}, dtype, sizes,
+                        strides_or_dense(sizes, strides), release, ctx, false);
+  });
+}
+
+tn_status* tn_tensor_reinterpret(const tn_tensor* tensor, tn_dtype dtype, uint32_t ndim,
+                                 const int64_t* shape, const int64_t* strides, int64_t offset,
+                                 tn_tensor** out) {
+  TN_REQUIRE(tensor, out);
+  return guarded([&] {
+    auto sizes = shape_span(ndim, shape);
+    *out = reinterpret(*tensor, dtype, sizes, strides_or_dense(sizes, strides), offset);
   });
 }
 

@@ -137,10 +137,7 @@ void CachingAllocator::to_device(const Block& block) noexcept {
   counts_.held -= block.bytes;
 }
 
-void CachingAllocator::synchronize_stream() noexcept {
-  if (tn_status* status = synchronize(device_); status != nullptr)
-    tn_status_release(device_.deferred.exchange(status));
-}
+void CachingAllocator::synchronize_stream() noexcept { defer(device_, synchronize(device_)); }
 
 void CachingAllocator::evict_down_to(uint64_t cached) {
   if (cached_ <= cached) return;

@@ -63,7 +63,7 @@ struct tn_device {
   bool addressable = false;            // the host may touch its memory
   std::recursive_mutex order;          // what enqueues on its stream
   std::atomic<const tn_op*> latest{};  // enqueued since somebody waited; NULL where none was
-  // An error that a wait inside the allocator met; the next synchronise reports it.
+  // An error that a wait met while memory was given back; the next synchronise reports it.
   std::atomic<tn_status*> deferred{};
   std::unique_ptr<tenon::core::CachingAllocator> allocator;
   std::atomic<int64_t> live_storages{0};  // quiesce refuses while tensors live
@@ -96,6 +96,11 @@ class InOrder {
 
 // Waits for a device's stream. The error, when there is one, is of work enqueued before.
 tn_status* synchronize(tn_device& device);
+
+// Keeps an error, if it is one, that nobody can be told of now.
+inline void defer(tn_device& device, tn_status* status) noexcept {
+  if (status != nullptr) tn_status_release(device.deferred.exchange(status));
+}
 
 // The host device: always there, first of all devices.
 tn_device& host_device();

@@ -27,19 +27,30 @@ uint8_t join(const uint8_t* at, std::span<const Dim> dims) {
   return seen;
 }
 
+uint8_t join(const tn_tensor& bytes) {
+  std::vector<Dim> dims;  // in the order of memory; what is repeated is looked at once
+  for (uint32_t d = 0; d < bytes.ndim(); ++d)
+    if (bytes.shape()[d] > 1 && bytes.strides()[d] != 0)
+      dims.push_back({bytes.shape()[d], bytes.strides()[d]});
+  std::ranges::sort(dims, std::greater(), [](const Dim& dim) { return std::abs(dim.stride); });
+  if (bytes.device->is_host()) return join(static_cast<const uint8_t*>(bytes.view.data), dims);
+  const Reach reach = reach_of(bytes);
+  std::vector<uint8_t> copy(static_cast<size_t>(reach.high - reach.low + 1));
+  copy_bytes(host_device(), copy.data(), 0, *bytes.device, bytes.view.buffer,
+             static_cast<uint64_t>(bytes.view.offset + reach.low), copy.size());
+  return join(copy.data() - reach.low, dims);
+}
+
 }  // namespace
 
-void check_bools(std::string_view name, const void* data, std::span<const int64_t> shape,
-                 std::span<const int64_t> strides) {
-  std::vector<Dim> dims;  // in the order of memory; what is repeated is looked at once
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (shape[d] > 1 && strides[d] != 0) dims.push_back({shape[d], strides[d]});
-  std::ranges::sort(dims, std::greater(), [](const Dim& dim) { return std::abs(dim.stride); });
-  if (join(static_cast<const uint8_t*>(data), dims) > 1)
+void check_bools(std::string_view name, const tn_tensor& bools) {
+  if (bools.numel == 0) return;
+  if (!has_elements(bools)) fail_released(bools);
+  if (join(bools) > 1)
     fail(TN_INVALID_ARGUMENT,
          "[{}] memory for bools of shape {} holds bytes other than 0 and 1 and cannot be shared; "
          "copy it, or share it as u8 and compare with 0",
-         name, format_shape(shape));
+         name, format_shape(bools.sizes()));
 }
 
 std::vector<uint8_t> to_bools(const void* data, uint64_t count) {

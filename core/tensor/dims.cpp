@@ -45,6 +45,24 @@ Reach reach_of(const tn_tensor& tensor) {
   return reach;
 }
 
+void check_place(std::string_view name, tn_dtype dtype, std::span<const int64_t> shape,
+                 std::span<const int64_t> strides, uint64_t alignment, __int128 address,
+                 __int128 low, __int128 high) {
+  if (address % alignment != 0)
+    fail(TN_INVALID_ARGUMENT,
+         "[{}] {} elements must lie at a multiple of {} bytes; copy them there", name,
+         dtype_name(dtype), alignment);
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  __int128 first = address, end = address + size;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const __int128 step = static_cast<__int128>(shape[d] - 1) * strides[d] * size;
+    (step < 0 ? first : end) += step;
+  }
+  if (first < low || end > high)
+    fail(TN_INVALID_ARGUMENT, "[{}] strides {} of shape {} reach further than memory", name,
+         format_shape(strides), format_shape(shape));
+}
+
 int64_t count_elements(std::span<const int64_t> shape) {
   int64_t count = 1;
   bool empty = false, overflow = false;

@@ -87,11 +87,14 @@ Storage* init_storage(tn_tensor* header, tn_device& device) {
 [[gnu::always_inline]] inline void free_bytes(Storage& storage) noexcept {
   tn_device& device = *storage.device;
   if (storage.release != nullptr) {
+    if (storage.unowned) defer(device, synchronize(device));  // others may use the bytes at once
     storage.release(storage.release_ctx);
   } else if (!storage.unowned) {
     deallocate(device, storage.block);
-    if (!device.is_host()) device.live_storages.fetch_sub(1, std::memory_order_relaxed);
+  } else {
+    return;
   }
+  if (!device.is_host()) device.live_storages.fetch_sub(1, std::memory_order_relaxed);
 }
 
 [[gnu::always_inline]] inline void release_storage(Storage* storage) noexcept {
@@ -137,19 +140,6 @@ tn_tensor* make_raw(tn_dtype dtype, uint32_t ndim, int64_t numel, tn_device& dev
   tensor->view.buffer = storage->block.buffer;
   if (!device.is_host()) device.live_storages.fetch_add(1, std::memory_order_relaxed);
   return tensor;
-}
-
-// Whether addresses reach the elements; a stride along one element is never taken.
-bool is_addressable(std::span<const int64_t> shape, std::span<const int64_t> strides) {
-  int64_t reach = 0;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    int64_t step;
-    if (shape[d] > 1 && (strides[d] == INT64_MIN ||
-                         __builtin_mul_overflow(shape[d] - 1, std::abs(strides[d]), &step) ||
-                         __builtin_add_overflow(reach, step, &reach)))
-      return false;
-  }
-  return reach <= INT64_MAX / 16;
 }
 
 // The flag of a row-major layout, or none.
@@ -220,35 +210,34 @@ tn_tensor* make_like(const tn_tensor& like) {
   return tensor;
 }
 
-tn_tensor* make_wrapped(std::string_view name, void* data, tn_dtype dtype,
+tn_tensor* make_wrapped(std::string_view name, tn_device& device, const Block& at, tn_dtype dtype,
                         std::span<const int64_t> shape, std::span<const int64_t> strides,
                         void (*release)(void*), void* ctx, bool read_only) {
   if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "[{}] unknown dtype code {}", name, dtype);
-  int64_t numel = count_elements(shape);
-  if (data == nullptr && numel != 0)
+  const bool host = device.is_host(), empty = count_elements(shape) == 0;
+  if (at.data == nullptr && !empty)
     fail(TN_INVALID_ARGUMENT, "[{}] no data for shape {}", name, format_shape(shape));
-  const Dims dense = contiguous_strides(shape);
-  if (numel == 0) strides = dense;  // those of no element may be anything
-  if (!is_addressable(shape, strides))
-    fail(TN_INVALID_ARGUMENT, "[{}] strides {} of shape {} reach further than memory", name,
-         format_shape(strides), format_shape(shape));
-  const uint64_t alignment = dtype_size(dtype) / (is_complex(dtype) ? 2 : 1);
-  if (numel != 0 && reinterpret_cast<uintptr_t>(data) % alignment != 0)
-    fail(TN_INVALID_ARGUMENT,
-         "[{}] {} elements must lie at a multiple of {} bytes; copy them there", name,
-         dtype_name(dtype), alignment);
-  if (dtype == TN_DTYPE_BOOL && numel != 0) check_bools(name, data, shape, strides);
+  // The host takes complex numbers as pairs.
+  const uint64_t alignment = dtype_size(dtype) / (is_complex(dtype) && host ? 2 : 1);
+  if (!empty)
+    check_place(name, dtype, shape, strides, alignment, reinterpret_cast<uintptr_t>(at.data), 0,
+                INTPTR_MAX);
   tn_tensor* tensor = take_block(kOwnBlock);
-  Storage* storage = init_storage(tensor, host_device());
-  storage->unowned = release == nullptr;
+  Storage* storage = init_storage(tensor, device);
+  storage->unowned = 1;
+  lay(tensor, shape, empty ? contiguous_strides(shape) : strides);  // those of none may be anything
+  tensor->view.dtype = dtype;
+  tensor->view.data = at.data;
+  tensor->view.buffer = at.buffer;
+  tensor->view.offset = 0;
+  Ref made(tensor);
+  if (dtype == TN_DTYPE_BOOL) check_bools(name, *made);
+  // From here on nothing fails.
   storage->release = release;
   storage->release_ctx = ctx;
   storage->read_only = read_only;
-  lay(tensor, shape, strides);
-  tensor->view.dtype = dtype;
-  tensor->view.data = tensor->view.buffer = data;
-  tensor->view.offset = 0;
-  return tensor;
+  if (!host) device.live_storages.fetch_add(1, std::memory_order_relaxed);
+  return made.take();
 }
 
 tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
@@ -268,6 +257,30 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
   if ((base.block_class & kTracked) != 0) [[unlikely]]
     show(*view);
   return view;
+}
+
+tn_tensor* reinterpret(const tn_tensor& x, tn_dtype dtype, std::span<const int64_t> shape,
+                       std::span<const int64_t> strides, int64_t offset) {
+  if (dtype >= TN_DTYPE_COUNT)
+    fail(TN_INVALID_ARGUMENT, "[reinterpret] unknown dtype code {}", dtype);
+  const auto size = static_cast<int64_t>(dtype_size(x.dtype()));
+  const Reach shown = x.numel == 0 ? Reach{0, -1} : reach_of(x);
+  const __int128 start =
+      x.view.data == nullptr ? x.view.offset : reinterpret_cast<intptr_t>(x.view.data);
+  if (count_elements(shape) == 0)
+    offset = 0;
+  else  // A storage's bytes count from its start, and its size is known for some only.
+    check_place("reinterpret", dtype, shape, strides, dtype_size(dtype), start + offset,
+                start + std::min(shown.low * size, -x.view.offset),
+                start + (shown.high + 1) * size);
+  Ref made(make_view(x, shape, strides, 0));
+  made->flags |= x.flags & kInference;
+  tn_view& view = made->view;
+  view.dtype = dtype;
+  view.offset += offset;
+  if (view.data != nullptr) view.data = static_cast<char*>(view.data) + offset;
+  if (dtype == TN_DTYPE_BOOL && x.dtype() != TN_DTYPE_BOOL) check_bools("reinterpret", *made);
+  return made.take();
 }
 
 tn_tensor* make_alias(const tn_tensor& tensor) {

@@ -28,9 +28,8 @@ struct Tracked {
 // What the last header leaves: Storage.release, by which a tracked storage is known, too.
 void free_tracked(void* ctx) {
   const std::unique_ptr<Tracked> tracked(static_cast<Tracked*>(ctx));
-  tn_device& device = *tracked->storage.device;
-  if (!tracked->released && !tracked->inside()) deallocate(device, tracked->storage.block);
-  if (!device.is_host()) device.live_storages.fetch_sub(1, std::memory_order_relaxed);
+  const Storage& storage = tracked->storage;
+  if (!tracked->released && !tracked->inside()) deallocate(*storage.device, storage.block);
 }
 
 Tracked& tracked(const tn_tensor& tensor) {

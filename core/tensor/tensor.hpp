@@ -162,13 +162,16 @@ tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device
                        const int64_t* like = nullptr);
 // Like `like` in dtype, shape and device, which must be contiguous: the quick way on the hot path.
 tn_tensor* make_like(const tn_tensor& like);
-// A tensor over host memory that the core does not own, for the function `name`; `release` may be NULL.
-tn_tensor* make_wrapped(std::string_view name, void* data, tn_dtype dtype,
+// A tensor over memory that the core does not own, for the function `name`; `release` may be NULL.
+tn_tensor* make_wrapped(std::string_view name, tn_device& device, const Block& at, tn_dtype dtype,
                         std::span<const int64_t> shape, std::span<const int64_t> strides,
                         void (*release)(void*), void* ctx, bool read_only);
 // A tensor over the storage of `base`; `offset` in elements from base's first element. No autograd.
 tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t offset);
+// The same for elements of another dtype; `offset` in bytes. See tenon/reinterpret.h.
+tn_tensor* reinterpret(const tn_tensor& base, tn_dtype dtype, std::span<const int64_t> shape,
+                       std::span<const int64_t> strides, int64_t offset);
 // The same, as another header over the same elements: no grad_fn, no meta.
 tn_tensor* make_alias(const tn_tensor& tensor);
 // Makes a header use the elements of another one of the same shape.
@@ -193,13 +196,21 @@ inline void release(tn_tensor* tensor) noexcept {
     destroy_tensor(tensor);
 }
 
-// Row-major strides of a shape.
+// Row-major strides of a shape; `given` where there are any.
 Dims contiguous_strides(std::span<const int64_t> shape);
+inline Dims strides_or_dense(std::span<const int64_t> shape, const int64_t* given) {
+  return given == nullptr ? contiguous_strides(shape) : Dims({given, shape.size()});
+}
 // The offsets of a tensor's first and last element in memory, in elements from its data pointer. The tensor must not be empty.
 struct Reach {
   int64_t low = 0, high = 0;
 };
 Reach reach_of(const tn_tensor& tensor);
+// Throws Error unless elements, at least one, can lie at an address and reach neither below `low` nor to `high`. No stride is too large
+// for it.
+void check_place(std::string_view name, tn_dtype dtype, std::span<const int64_t> shape,
+                 std::span<const int64_t> strides, uint64_t alignment, __int128 address,
+                 __int128 low, __int128 high);
 // Elements of a shape; throws Error on a negative size or overflow.
 int64_t count_elements(std::span<const int64_t> shape);
 // 1 when two index tuples can reach one element (broadcast strides), so that writing is refused.

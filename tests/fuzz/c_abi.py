@@ -33,7 +33,7 @@ LIMITED, LIMIT = ('ndim', 'nargs', 'nouts'), 16  # counts that are known to be w
 MAY_BE_NULL = {
     'tn_backward': {'grads'}, 'tn_backward_on_end': {'destroy'}, 'tn_gradient': {'grads'}, 'tn_tensor_add_hook': {'destroy', 'id'},
     'tn_tensor_add_step_hook': {'destroy', 'id'}, 'tn_tensor_empty': {'device'},
-    'tn_tensor_from_host': {'device'}, 'tn_storage_restore': {'fill'}, 'tn_tensor_set_grad': {'grad'}, 'tn_tensor_wrap_host': {'strides', 'release'},
+    'tn_tensor_from_host': {'device'}, 'tn_storage_restore': {'fill'}, 'tn_tensor_set_grad': {'grad'}, 'tn_tensor_wrap_host': {'strides', 'release'}, 'tn_tensor_reinterpret': {'strides'},
 }
 # What a good call of these gives here, where devices exist, no backward pass runs, the only plugin offers no interface, and no device
 # records graphs, so that there is none to pass.

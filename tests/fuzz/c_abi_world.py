@@ -221,6 +221,7 @@ class World:
             'tn_plugin_load': lambda: {'path': self.text(self.plugin)},
             'tn_plugin_quiesce': lambda: {'id': self.text(b'cpu')},
             'tn_tensor_from_dlpack': lambda: {'managed': self.exported()},
+            'tn_tensor_reinterpret': lambda: {'offset': 0},
             'tn_call_layer_pop': lambda: {'layer': self.push_layer()},
             'tn_storage_restore': lambda: {'tensor': self.released()},
             **dict.fromkeys(('tn_graph_end', 'tn_graph_replay', 'tn_graph_get_stats', 'tn_graph_release'), lambda: {'graph': None}),

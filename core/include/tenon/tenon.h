@@ -9,6 +9,7 @@
 #include "tenon/op.h"
 #include "tenon/plugins.h"
 #include "tenon/random.h"
+#include "tenon/reinterpret.h"
 #include "tenon/tensor.h"
 
 #endif
