@@ -225,7 +225,8 @@ tn_tensor* make_wrapped(std::string_view name, tn_device& device, const Block& a
   tn_tensor* tensor = take_block(kOwnBlock);
   Storage* storage = init_storage(tensor, device);
   storage->unowned = 1;
-  lay(tensor, shape, empty ? contiguous_strides(shape) : strides);  // those of none may be anything
+  // Strides of no element may be anything.
+  lay(tensor, shape, empty ? contiguous_strides(shape) : Dims(strides));
   tensor->view.dtype = dtype;
   tensor->view.data = at.data;
   tensor->view.buffer = at.buffer;

@@ -7,6 +7,7 @@
 #include "backend.hpp"
 #include "code_for.hpp"
 #include "compiled.hpp"
+#include "dlpack.hpp"
 #include "range.hpp"
 #include "vendor_runtime.hpp"
 
@@ -101,6 +102,16 @@ std::vector<Device> devices(std::string& reason) {
 }
 
 uint32_t code_for(uint32_t architecture) { return compiled_for(architecture, kCompiled); }
+
+const int32_t kDlpackKind = 2;
+// The handles of CUDA's two default streams are the numbers that DLPack gives them; 0 could be either.
+Stream queue_of(const int64_t* number) {
+  if (number == nullptr) return cudaStreamLegacy;
+  if (*number <= 0)
+    sdk::fail(TN_INVALID_ARGUMENT, "[cuda] DLPack knows no stream ", *number,
+              ": give 1 for the default stream, 2 for that of the thread, or a handle");
+  return reinterpret_cast<Stream>(*number);
+}
 
 void range_push(const char* name) noexcept { nvtxRangePushA(name); }
 void range_pop() noexcept { nvtxRangePop(); }

@@ -45,4 +45,9 @@ inline cudaError_t host_free(void* address) { return cudaFreeHost(address); }
 using PointerAttributes = cudaPointerAttributes;
 inline cudaMemoryType type_of(const PointerAttributes& attributes) { return attributes.type; }
 
+// Every device reaches such memory.
+inline bool is_managed(const PointerAttributes& attributes) {
+  return attributes.type == cudaMemoryTypeManaged;
+}
+
 }  // namespace tenon::gpu::vendor

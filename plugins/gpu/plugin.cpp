@@ -1,5 +1,6 @@
 // The entry point of a plugin built from plugins/gpu. On start it looks for the driver; without one it has no devices and says why.
 #include "capture.hpp"
+#include "dlpack.hpp"
 #include "kernels.hpp"
 #include "library.hpp"
 #include "tenon/device_type.hpp"
@@ -31,10 +32,9 @@ void stop(void*) {
 }
 
 const void* get_interface(void*, tn_str name, uint32_t revision) {
-  const void* const profiler = profiler_interface(name, revision);
-  if (profiler != nullptr) return profiler;
-  const void* const capture = capture_interface(name, revision);
-  return capture != nullptr ? capture : libraries_interface(sdk::view_of(name), revision);
+  for (const auto interface : {profiler_interface, capture_interface, dlpack_interface})
+    if (const void* const table = interface(name, revision); table != nullptr) return table;
+  return libraries_interface(sdk::view_of(name), revision);
 }
 
 // Waits, then reports the times, whether or not a device failed.

@@ -6,6 +6,7 @@
 
 #include "backend.hpp"
 #include "capture.hpp"
+#include "dlpack.hpp"
 #include "timeline.hpp"
 
 namespace tenon::gpu {
@@ -98,6 +99,18 @@ bool is_pinned(const void* address) {
     return false;
   }
   return vendor::type_of(attributes) == VENDOR(MemoryTypeHost);
+}
+
+void check_address(uint32_t index, const void* address) {
+  vendor::PointerAttributes attributes{};
+  const bool known = VENDOR_CALL(PointerGetAttributes)(&attributes, address) == VENDOR(Success);
+  if (!known) forget_error();
+  const bool there = known && (vendor::is_managed(attributes) ||
+                               (vendor::type_of(attributes) == VENDOR(MemoryTypeDevice) &&
+                                attributes.device == static_cast<int>(index)));
+  if (!there)
+    sdk::fail(TN_INVALID_ARGUMENT, "[", rt::kName, "] the memory is not on ", rt::kName, ":",
+              index);
 }
 
 void copy_in(void* to, const void* from, uint64_t bytes, Stream stream) {

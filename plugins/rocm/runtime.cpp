@@ -6,6 +6,7 @@
 
 #include "backend.hpp"
 #include "code_for.hpp"
+#include "dlpack.hpp"
 #include "hip.hpp"
 #include "vendor_runtime.hpp"
 
@@ -22,6 +23,15 @@ uint32_t architecture_of(const char* name) {
 }  // namespace
 
 const char* const kName = "rocm";
+
+const int32_t kDlpackKind = 10;
+Stream queue_of(const int64_t* number) {
+  if (number == nullptr) return nullptr;  // the default stream
+  if (*number < 0 || *number == 1 || *number == 2)
+    sdk::fail(TN_INVALID_ARGUMENT, "[rocm] DLPack knows no stream ", *number,
+              ": give 0 for the default stream, or a handle");
+  return reinterpret_cast<Stream>(*number);
+}
 
 std::vector<Device> devices(std::string& reason) {
   if (open_hip(reason) == nullptr) return {};

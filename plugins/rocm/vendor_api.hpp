@@ -44,4 +44,7 @@ inline hipMemoryType type_of(const PointerAttributes& attributes) {
 #endif
 }
 
+// Every device reaches such memory.
+inline bool is_managed(const PointerAttributes& attributes) { return attributes.isManaged != 0; }
+
 }  // namespace tenon::gpu::vendor

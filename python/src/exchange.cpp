@@ -1,4 +1,4 @@
-// Memory shared with others: the buffer protocol and DLPack.
+// Memory seen in other ways: the buffer protocol, bytes, another dtype.
 #include <dlpack/dlpack.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "batch.hpp"
 #include "guard.hpp"
+#include "tenon/reinterpret.h"
 #include "tensor.hpp"
 
 namespace tenon::python {
@@ -104,35 +105,6 @@ bool can_share(const Py_buffer& view) {
   return true;
 }
 
-struct Legacy {
-  DLManagedTensor managed;
-  DLManagedTensorVersioned* from;
-};
-
-void drop_capsule(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, "dltensor")) {
-    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    if (managed->deleter != nullptr) managed->deleter(managed);
-  } else if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
-    auto* managed =
-        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-    if (managed->deleter != nullptr) managed->deleter(managed);
-  }
-}
-
-DLManagedTensorVersioned* from_legacy(DLManagedTensor* managed) {
-  auto* versioned = new DLManagedTensorVersioned{};
-  versioned->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  versioned->manager_ctx = managed;
-  versioned->dl_tensor = managed->dl_tensor;
-  versioned->deleter = [](DLManagedTensorVersioned* self) {
-    auto* inner = static_cast<DLManagedTensor*>(self->manager_ctx);
-    if (inner->deleter != nullptr) inner->deleter(inner);
-    delete self;
-  };
-  return versioned;
-}
-
 // The flag that DLPack hands over; memory of other devices has none.
 bool is_read_only(tn_tensor* x) {
   DLManagedTensorVersioned* managed = nullptr;
@@ -143,22 +115,6 @@ bool is_read_only(tn_tensor* x) {
   const bool read_only = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
   managed->deleter(managed);
   return read_only;
-}
-
-// Takes what `managed` holds. Bytes that are no bools are copied as numbers and compared with 0.
-tn_tensor* import_managed(DLManagedTensorVersioned* managed, bool may_copy) {
-  tn_tensor* out = nullptr;
-  DLDataType& type = managed->dl_tensor.dtype;
-  tn_status* status = tn_tensor_from_dlpack(managed, &out);
-  if (status != nullptr && type.code == kDLBool && type.bits == 8 && may_copy) {
-    tn_status_release(status);
-    type.code = kDLUInt;
-    status = tn_tensor_from_dlpack(managed, &out);
-    type.code = kDLBool;
-    if (status == nullptr) return cast(Tensor::adopt(out), DType::Bool).take();
-  }
-  detail::check(status);
-  return out;
 }
 
 }  // namespace
@@ -251,70 +207,6 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
   return made;
 }
 
-// _to_capsule(versioned): without a version there is no flag for read-only memory, which is refused as NumPy does.
-PyObject* tensor_to_capsule(PyObject* self, PyObject* args) {
-  if (!Batch::check_readable(handle_of(self), "to_dlpack")) return nullptr;
-  int versioned = 0;
-  if (!PyArg_ParseTuple(args, "p:_to_capsule", &versioned)) return nullptr;
-  DLManagedTensorVersioned* managed = nullptr;
-  if (tn_status* status = tn_tensor_to_dlpack(handle_of(self), &managed))
-    return raise_status(status);
-  if (versioned) {
-    PyObject* capsule = PyCapsule_New(managed, "dltensor_versioned", drop_capsule);
-    if (capsule == nullptr) managed->deleter(managed);
-    return capsule;
-  }
-  if (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) {
-    managed->deleter(managed);
-    PyErr_SetString(PyExc_BufferError,
-                    "[to_dlpack] read-only memory needs DLPack 1.0 (max_version); use copy()");
-    return nullptr;
-  }
-  auto* legacy = new (std::nothrow) Legacy{};
-  if (legacy == nullptr) {
-    managed->deleter(managed);
-    return PyErr_NoMemory();
-  }
-  legacy->from = managed;
-  legacy->managed.dl_tensor = managed->dl_tensor;
-  legacy->managed.manager_ctx = legacy;
-  legacy->managed.deleter = [](DLManagedTensor* old) {
-    auto* both = static_cast<Legacy*>(old->manager_ctx);
-    both->from->deleter(both->from);
-    delete both;
-  };
-  PyObject* capsule = PyCapsule_New(&legacy->managed, "dltensor", drop_capsule);
-  if (capsule == nullptr) legacy->managed.deleter(&legacy->managed);
-  return capsule;
-}
-
-// _from_capsule(capsule, may_copy=True): takes what is in it; it is renamed, so that nobody takes it twice.
-PyObject* from_capsule(PyObject*, PyObject* args) {
-  PyObject* capsule = nullptr;
-  int may_copy = 1;
-  if (!PyArg_ParseTuple(args, "O|p:_from_capsule", &capsule, &may_copy)) return nullptr;
-  return guarded([&]() -> PyObject* {
-    tn_tensor* out = nullptr;
-    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
-      auto* managed = static_cast<DLManagedTensorVersioned*>(
-          PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-      out = import_managed(managed, may_copy != 0);
-      PyCapsule_SetName(capsule, "used_dltensor_versioned");
-    } else if (PyCapsule_IsValid(capsule, "dltensor")) {
-      auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-      std::unique_ptr<DLManagedTensorVersioned> versioned(from_legacy(managed));
-      out = import_managed(versioned.get(), may_copy != 0);
-      static_cast<void>(versioned.release());
-      PyCapsule_SetName(capsule, "used_dltensor");
-    } else {
-      return PyErr_Format(PyExc_TypeError,
-                          "[from_dlpack] needs a DLPack capsule that nobody took yet, not %R",
-                          capsule);
-    }
-    return wrap(out);
-  });
-}
-
 // _from_bytes(bytes, dtype, shape): what a pickle holds.
 PyObject* from_bytes(PyObject*, PyObject* args) {
   Py_buffer bytes;
@@ -354,30 +246,8 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
   return status == nullptr ? wrap(out) : raise_status(status);
 }
 
-namespace {
-// The elements of a tensor in another form: what DLPack exported, with other fields.
-struct ReadAs {
-  DLManagedTensorVersioned managed;
-  DLManagedTensorVersioned* from;
-  int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];
-};
-
-DLManagedTensorVersioned* exported(const Tensor& x) {
-  DLManagedTensorVersioned* out = nullptr;
-  detail::check(tn_tensor_to_dlpack(x.get(), &out));
-  return out;
-}
-
-DLDataType dlpack_code(DType dtype) {
-  DLManagedTensorVersioned* one = exported(empty({}, dtype));
-  const DLDataType code = one->dl_tensor.dtype;
-  one->deleter(one);
-  return code;
-}
-}  // namespace
-
 // _read_as(x, dtype, shape, strides, offset): the memory of x from its first element on, in elements of another dtype; the offset
-// counts bytes. Python has checked that x owns all of it. Without history; writes through it count for itself.
+// counts bytes. Without history.
 PyObject* read_as(PyObject*, PyObject* args) {
   PyObject *x = nullptr, *dtype_given = nullptr, *shape = nullptr, *strides = nullptr;
   long long offset = 0;
@@ -390,38 +260,20 @@ PyObject* read_as(PyObject*, PyObject* args) {
     return nullptr;
   }
   if (!Batch::check_readable(handle_of(x), "view")) return nullptr;
-  return guarded([&]() -> PyObject* {
-    const DLDataType code = dlpack_code(static_cast<DType>(dtype));
-    auto made = std::make_unique<ReadAs>();
-    const Py_ssize_t n = PyTuple_GET_SIZE(shape);
-    for (Py_ssize_t i = 0; i < std::min<Py_ssize_t>(n, TN_MAX_DIMS); ++i) {
-      made->shape[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
-      made->strides[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, i));
-    }
-    if (PyErr_Occurred()) throw PythonError();
-    made->from = exported(tensor_of(x).detach());
-    made->managed = *made->from;
-    DLTensor& form = made->managed.dl_tensor;
-    form.dtype = code;
-    form.ndim = static_cast<int32_t>(n);
-    form.shape = made->shape;
-    form.strides = made->strides;
-    form.byte_offset += static_cast<uint64_t>(offset);
-    made->managed.manager_ctx = made.get();
-    made->managed.deleter = [](DLManagedTensorVersioned* self) {
-      auto* both = static_cast<ReadAs*>(self->manager_ctx);
-      both->from->deleter(both->from);
-      delete both;
-    };
-    tn_tensor* out = nullptr;
-    tn_status* status = tn_tensor_from_dlpack(&made->managed, &out);
-    if (status == nullptr)
-      static_cast<void>(made.release());  // the tensor's
-    else
-      made->from->deleter(made->from);
-    detail::check(status);
-    return wrap(out);
-  });
+  const Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
+  if (ndim != PyTuple_GET_SIZE(strides) || ndim > TN_MAX_DIMS)
+    return PyErr_Format(PyExc_ValueError, "[view] %zd sizes and %zd strides; there are at most %d",
+                        ndim, PyTuple_GET_SIZE(strides), TN_MAX_DIMS);
+  int64_t sizes[TN_MAX_DIMS], steps[TN_MAX_DIMS];
+  for (Py_ssize_t i = 0; i < ndim; ++i) {
+    sizes[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+    steps[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, i));
+  }
+  if (PyErr_Occurred()) return nullptr;
+  tn_tensor* out = nullptr;
+  tn_status* status = tn_tensor_reinterpret(handle_of(x), dtype, static_cast<uint32_t>(ndim), sizes,
+                                            steps, offset, &out);
+  return status == nullptr ? wrap(out) : raise_status(status);
 }
 
 }  // namespace tenon::python

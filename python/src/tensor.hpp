@@ -73,9 +73,14 @@ PyObject* tensor_tobytes(PyObject*, PyObject*);
 int tensor_get_buffer(PyObject*, Py_buffer*, int);
 void tensor_release_buffer(PyObject*, Py_buffer*);
 PyObject* from_buffer(PyObject* module, PyObject* args);
+PyObject* read_as(PyObject* module, PyObject* args);
+
+// dlpack.cpp
 PyObject* tensor_to_capsule(PyObject*, PyObject* args);
 PyObject* from_capsule(PyObject* module, PyObject* args);
-PyObject* read_as(PyObject* module, PyObject* args);
+PyObject* dlpack_device(PyObject* module, PyObject* device);
+PyObject* dlpack_queue(PyObject* module, PyObject* args);
+PyObject* dlpack_precede(PyObject* module, PyObject* args);
 
 // gradient.cpp
 PyObject* tensor_backward(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);

@@ -5,7 +5,7 @@ from typing import Any
 
 from . import _core
 from ._core import Tensor, _from_buffer, _from_capsule, _from_data, ops
-from ._errors import DtypeError, InvalidArgumentError
+from ._errors import DtypeError, InvalidArgumentError, PreconditionError
 from ._names import accept_both_names
 
 _full, _full_like, _arange = ops['full'], ops['full_like'], ops['arange']
@@ -161,13 +161,22 @@ def randn(shape, *more, dtype=None, device=None, generator=None, requires_grad=F
 
 
 def _imported(x: Any, copy):
-    """What x exports, a copy if that is asked for."""
+    """What x exports, a copy if that is asked for. Its work on the memory comes before ours."""
+    queue = _core._dlpack_queue(*x.__dlpack_device__()) if hasattr(x, '__dlpack_device__') else None
+    options = {} if queue is None else {'stream': queue}
     try:
-        capsule = x.__dlpack__(max_version=(1, 1), **({} if copy is None else {'copy': copy}))
+        capsule = x.__dlpack__(max_version=(1, 1), **options, **({} if copy is None else {'copy': copy}))
     except TypeError:  # a producer older than DLPack 1.0
-        made = _from_capsule(x.__dlpack__(), copy is not False)
+        made = _from_capsule(x.__dlpack__(**options), copy is not False)
         return _clone(made) if copy else made
     return _from_capsule(capsule, copy is not False)
+
+
+def _taken(capsule, copy):
+    """What a capsule holds. Nobody was asked for an order, so all work on the device is waited for."""
+    made = _from_capsule(capsule, copy is not False)
+    made.device.synchronize()
+    return _clone(made) if copy else made
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
@@ -176,10 +185,12 @@ def from_dlpack(x, /, *, device=None, copy=None):
     Read-only memory becomes a tensor that refuses writes. Bools whose bytes are not 0 or 1 are copied too.
     """
     if type(x).__name__ == 'PyCapsule':
-        return _place(_clone(_from_capsule(x)) if copy else _from_capsule(x), None, device)
+        return _place(_taken(x, copy), None, device)
     if not hasattr(x, '__dlpack__'):
         raise TypeError(f'[from_dlpack] {type(x).__name__} has no __dlpack__')
-    away = isinstance(x, Tensor) and (x.device.type != 'cpu' or _core._traced(x)) and not x.requires_grad  # its device may have no DLPack code
+    away = isinstance(x, Tensor) and (x.device.type != 'cpu' or _core._traced(x))  # its device may have no DLPack code
+    if away and x.requires_grad:
+        raise PreconditionError('[from_dlpack] the tensor requires a gradient; detach it first')
     made = (_clone if copy else ops['alias'])(x) if away else _imported(x, copy)
     placed = _place(made, None, device)
     if copy is False and placed is not made:

@@ -5,7 +5,7 @@ import threading
 from . import _core
 from ._core import Tensor, ops
 from ._creation import _place
-from ._errors import InvalidArgumentError, NotFoundError
+from ._errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from ._op_facts import IN_PLACE
 from ._method_names import LATER, NOT_OFFERED
 from ._retained import RETAINING, retain_anew
@@ -174,23 +174,26 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     x = self
-    if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-        if tuple(dl_device) != (1, 0) or copy is False:
-            raise BufferError(f'[__dlpack__] cannot export from {self.device} to DLPack device {tuple(dl_device)}')
+    if dl_device is not None and tuple(dl_device) == (1, 0) and self.device.type != 'cpu':
+        if copy is False:
+            raise BufferError(f'[__dlpack__] copy=False, but {self.device} is not the host')
         x = x.cpu()
+    elif dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+        raise BufferError(f'[__dlpack__] cannot export from {self.device} to DLPack device {tuple(dl_device)}')
     elif copy:
         x = ops['clone'](x)
-    if stream is not None and stream != -1:
-        x.device.synchronize()
-    return x._to_capsule(max_version is not None and tuple(max_version) >= (1, 0))
-
-
-_DLPACK_TYPES = {'cpu': 1, 'cuda': 2, 'vulkan': 7, 'rocm': 10}
+    capsule = x._to_capsule(max_version is not None and tuple(max_version) >= (1, 0))
+    if stream != -1 and x.device.type != 'cpu':
+        _core._dlpack_precede(x.device, stream)
+    return capsule
 
 
 def __dlpack_device__(self):
-    device = self.device
-    return _DLPACK_TYPES.get(device.type, 12), device.index
+    code = _core._dlpack_device(self.device)
+    if code is None:
+        raise UnimplementedError(f'[__dlpack_device__] {self.device} has no DLPack code, so other libraries cannot use its memory; copy to the '
+                                 'host first, with cpu()')
+    return code
 
 
 def copy_(self, other, non_blocking=False):

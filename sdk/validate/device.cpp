@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "../copy_known.hpp"
+#include "tenon/ext/draft/dlpack.h"
 
 namespace tenon::validate {
 using detail::copy_known;
@@ -403,12 +404,21 @@ tn_status* DeviceType::check_index(uint32_t index) const {
                  fmt::format("the core gave device {} of {}", index, count.load()));
 }
 
+bool DeviceType::may_be_foreign(const void* buffer) const {
+  if (buffer == nullptr || blocks->is_gone(buffer)) return false;
+  if (is_host()) return true;
+  const void* offer = nullptr;
+  tn_status* none =
+      g_host->plugin_interface(to_str(plugin), to_str(TN_DLPACK_NAME), TN_DLPACK_REVISION, &offer);
+  if (none != nullptr) g_host->status_release(none);
+  return offer != nullptr;
+}
+
 tn_status* DeviceType::check_range(const char* what, void* buffer, uint64_t offset,
                                    uint64_t bytes) const {
   Block block;
   if (!blocks->find(buffer, block)) {
-    // Programs may wrap their own memory on the host.
-    if (is_host() && buffer != nullptr && !blocks->is_gone(buffer)) return nullptr;
+    if (may_be_foreign(buffer)) return nullptr;
     return bytes == 0 ? nullptr
                       : refused(TN_VIOLATION_OWNERSHIP,
                                 fmt::format("{} is buffer {}, which {}", what, buffer,

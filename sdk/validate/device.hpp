@@ -37,6 +37,8 @@ class DeviceType final : public Access {
   void publish(tn_device_type& out);
 
   bool is_host() const { return plugin == "core"; }
+  // Whether a buffer that is no block may be memory of others: programs wrap their own on the host, and DLPack brings it to devices.
+  bool may_be_foreign(const void* buffer) const;
   bool addressable() const override { return (memory.flags & TN_MEMORY_ADDRESSABLE) != 0; }
   bool write(uint32_t index, void* raw, uint64_t offset, const void* bytes, uint64_t n) override;
   bool read(uint32_t index, void* raw, uint64_t offset, void* bytes, uint64_t n) override;

@@ -156,8 +156,7 @@ class Run {
     operand.span = span_of(view);
     if (written) type_.blocks->name(view.buffer, kernel_.op);
     operand.has_block = type_.blocks->find(view.buffer, operand.block);
-    if (!operand.has_block && operand.span.size() != 0 &&
-        (!type_.is_host() || type_.blocks->is_gone(view.buffer)))
+    if (!operand.has_block && operand.span.size() != 0 && !type_.may_be_foreign(view.buffer))
       return refused(TN_VIOLATION_OWNERSHIP,
                      fmt::format("{} lies in buffer {}, which {}", operand.what, view.buffer,
                                  type_.blocks->is_gone(view.buffer) ? "was given back"

@@ -192,7 +192,9 @@ void Recorder::use(const tn_view& view, View& made) {
   made.strides.assign(view.strides, view.strides + view.ndim);
   Buffer& buffer = graph_.buffers[made.buffer];
   if (buffer.size != 0 && buffer.dtype != made.dtype)
-    throw Error(TN_UNIMPLEMENTED, "[graph] a tensor's memory was read as two dtypes: copy it");
+    throw Error(TN_UNIMPLEMENTED,
+                "[graph] the memory of a traced tensor is read as another dtype, which programs "
+                "cannot do: do it outside the function");
   buffer.dtype = made.dtype;
   buffer.size = std::max(buffer.size, made.end());
 }

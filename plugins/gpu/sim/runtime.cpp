@@ -12,6 +12,7 @@
 #include "../backend.hpp"
 #include "../capture.hpp"
 #include "../code_for.hpp"
+#include "../dlpack.hpp"
 #include "../portable.hpp"
 #include "../range.hpp"
 #include "../timeline.hpp"
@@ -130,6 +131,15 @@ void graph_launch(Graph graph, Stream) {
   for (const auto& work : *static_cast<Recording*>(graph)) work();
 }
 void graph_destroy(Graph graph) noexcept { delete static_cast<Recording*>(graph); }
+
+// DLPack's type for devices that it has no name for. Its rules for numbers are those of CUDA.
+const int32_t kDlpackKind = 12;
+void check_address(uint32_t, const void*) {}
+Stream queue_of(const int64_t* number) {
+  if (number == nullptr) return nullptr;
+  if (*number <= 0) sdk::fail(TN_INVALID_ARGUMENT, "[gpusim] DLPack knows no stream ", *number);
+  return reinterpret_cast<Stream>(*number);  // NOLINT(performance-no-int-to-ptr)
+}
 
 void range_push(const char*) noexcept {}
 void range_pop() noexcept {}

@@ -5,10 +5,8 @@ from .._errors import InvalidArgumentError
 
 
 def shares_memory_now(x):
-    """Whether a tensor of other elements can share the memory of x: nothing stands between x and its memory, no gradient flows, and the
-    host can address it.
-    """
-    return (x.device.type == 'meta' or x._place()[0] == 0) and not (_core._trace_active() or _core._inside_vmap() or _core._has_tangents() or x.requires_grad and _core._get_modes() & 1)
+    """Whether a tensor of other elements can share the memory of x: nothing stands between x and its memory, and no gradient flows."""
+    return not (_core._trace_active() or _core._inside_vmap() or _core._has_tangents() or x.requires_grad and _core._get_modes() & 1)
 
 
 _REAL = {_core.complex64: _core.float32, _core.complex128: _core.float64}

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "groups/capture.hpp"
+#include "groups/dlpack.hpp"
 #include "groups/groups.hpp"
 #include "groups/raw_device.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 
 using DeviceCase = void (*)(const RawDevice& device, uint64_t seed, Sink& sink);
 constexpr const char* kCapture = "capture";
+constexpr const char* kDlpack = "dlpack";
 constexpr uint64_t kBytes = 1 << 16;
 
 // ---- Order on one stream
@@ -279,6 +281,7 @@ std::vector<std::string> streams_units(const Claims&) {
   std::vector<std::string> names;
   for (const auto& [name, run] : areas()) names.push_back(name);
   names.emplace_back(kCapture);
+  names.emplace_back(kDlpack);
   return names;
 }
 
@@ -288,6 +291,7 @@ void run_streams(const Subject& subject, const std::string& unit, Sink& sink) {
       devices_for(stage, unit, "the plugin has no device type of its own", sink);
   for (const RawDevice& device : devices) {
     if (unit == kCapture) check_capture(stage, device, subject.seed, sink);
+    if (unit == kDlpack) check_dlpack(stage, device, subject.seed, sink);
     for (const auto& [name, run] : areas()) {
       if (name != unit) continue;
       if (!device.type().has_streams && unit != "order")

@@ -1,8 +1,109 @@
 """Memory shared with other libraries through DLPack."""
+import os
+import pathlib
+
 import numpy as np
 import pytest
 
 import tenon
+
+
+@pytest.fixture(params=['gpusim:0', 'gpusim:1'])
+def device(request):
+    """One whose plugin says what DLPack calls it."""
+    if 'TENON_SIMULATOR' not in os.environ:
+        pytest.skip('there is no simulator')
+    tenon.load_plugin(str(pathlib.Path(os.environ['TENON_SIMULATOR']) / 'tenon_gpusim.tenon.json'))
+    return request.param
+
+
+class Producer:
+    """Somebody else's array in the memory of a tensor; keeps what it was asked."""
+
+    def __init__(self, x, versioned=True):
+        self.x, self.versioned = x, versioned
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, **new):
+        if new and not self.versioned:
+            raise TypeError('an old producer')
+        self.stream, self.asked = stream, new
+        return self.x.__dlpack__(stream=stream, **new)
+
+
+@pytest.mark.parametrize('versioned', [True, False])
+def test_devices_share_both_ways(device, versioned):
+    x = tenon.arange(6, device=device, dtype=tenon.float32)
+    assert x.__dlpack_device__() == (12, int(device[-1]))
+    producer = Producer(x.reshape(2, 3).mT, versioned)
+    made = tenon.from_dlpack(producer)
+    assert str(made.device) == device and made.shape == (3, 2) and made.strides == (1, 3)
+    assert isinstance(producer.stream, int) and producer.stream > 2 and ('max_version' in producer.asked) is versioned
+    made[0, 1] = 9
+    assert x.tolist() == [0, 1, 2, 9, 4, 5] and (made + made).tolist() == [[0, 18], [2, 8], [4, 10]]
+    copied, moved = tenon.from_dlpack(producer, copy=True), tenon.from_dlpack(producer, device='cpu')
+    made[0, 0] = 3
+    assert copied[0, 0].item() == 0 and moved.tolist() == [[0, 9], [1, 4], [2, 5]] and str(moved.device) == 'cpu:0'
+
+
+def test_capsules_of_devices(device):
+    x = tenon.ones(4, device=device)
+    for version in None, (1, 0):
+        made = tenon.from_dlpack(x.__dlpack__(max_version=version))
+        made *= 2
+    assert x.tolist() == [4] * 4
+    del x
+    assert made.tolist() == [4] * 4
+
+
+def test_streams_of_consumers(device):
+    x = tenon.ones(4, device=device)
+    for stream in None, -1, 1, 2, 1 << 40:
+        x.__dlpack__(stream=stream)
+    for stream in 0, -7, 1 << 70:
+        with pytest.raises(tenon.InvalidArgumentError):
+            x.__dlpack__(stream=stream)
+    with pytest.raises(TypeError):
+        x.__dlpack__(stream='0')
+    with pytest.raises(tenon.PreconditionError, match='captures'):
+        with tenon.capture(device):
+            x.__dlpack__()
+
+
+def test_consumers_on_the_host_get_a_copy(device):
+    x = tenon.arange(3, device=device)
+    there = np.from_dlpack(x, device='cpu')
+    there[0] = 8
+    assert there.tolist() == [8, 1, 2] and x.tolist() == [0, 1, 2]
+    with pytest.raises(BufferError, match='copy=False'):
+        x.__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(BufferError):
+        x.__dlpack__(dl_device=(2, 0))
+
+
+def test_what_other_libraries_cannot_use():
+    if 'vulkan' not in {found.type for found in tenon.devices()}:
+        pytest.skip('there is no Vulkan')
+    x = tenon.ones(2, device='vulkan')
+    for call in x.__dlpack__, x.__dlpack_device__, lambda: tenon.from_dlpack(Producer(x)):
+        with pytest.raises(tenon.UnimplementedError, match=r'vulkan:0 has no DLPack code.*cpu\(\)'):
+            call()
+    assert np.from_dlpack(x, device='cpu').tolist() == np.from_dlpack(x.cpu()).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize('code', [(8, 0), (12, 99), (2, -1), (1 << 40, 0)])
+def test_devices_that_nobody_has(code):
+    class Elsewhere:
+        def __dlpack_device__(self):
+            return code
+
+        def __dlpack__(self, **_):
+            return tenon.ones(2, device='meta').__dlpack__()
+
+    with pytest.raises(tenon.Error):
+        tenon.from_dlpack(Elsewhere())
 
 
 def test_numpy_shares_both_ways():

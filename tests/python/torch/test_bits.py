@@ -1,9 +1,12 @@
 """Memory read as another dtype, and as the parts of complex numbers, against PyTorch."""
+import os
 import pathlib
 import sys
 
 import pytest
 
+import tenon
+import tenon.graph
 import tenon.torch as ours
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -42,6 +45,51 @@ def test_refusals_read_as_pytorchs(torch, text):
             eval(text, {'t': t, 'x': t.arange(16.0).reshape(4, 4)})
         texts.append(str(caught.value).removeprefix('[view] '))
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize('device', ['cpu', 'meta', 'gpusim:0', 'vulkan:0'])
+def test_every_device_reads_its_memory(device):
+    if device == 'gpusim:0' and 'TENON_SIMULATOR' in os.environ:
+        tenon.load_plugin(str(pathlib.Path(os.environ['TENON_SIMULATOR']) / 'tenon_gpusim.tenon.json'))
+    if device.partition(':')[0] not in {'meta', *(found.type for found in tenon.devices())}:
+        pytest.skip(f'{device} is not there')
+    x = ours.arange(8.0, device=device)
+    bits, wide, bytes_ = x.view(ours.int32), x[2:].view(ours.float64), x.view(2, 4)[:, :2].view(ours.uint8)
+    z = ours.zeros(2, dtype=ours.complex64, device=device)
+    made = [bits, wide, bytes_, x[3:].storage(), x[3:].untyped_storage(), z.real, z.imag, ours.view_as_complex(x.view(4, 2))]
+    assert {str(each.device) for each in made} == {str(x.device)}
+    assert [tuple(each.size()) if hasattr(each, 'ndim') else each.size() for each in made] == [(8,), (3,), (2, 8), 8, 32, (2,), (2,), (4,)]
+    if device == 'meta':
+        return
+    bits[1] = 0x40000000
+    x[3:].storage()[0] = 7
+    z.imag[1] = 5
+    ours.view_as_real(z)[0, 0] = 3
+    assert x.tolist() == [7, 2, 2, 3, 4, 5, 6, 7] and z.tolist() == [3, 5j]
+    assert bytes_[1].tolist() == [0, 0, 128, 64, 0, 0, 160, 64] and x[3:].storage().untyped().tolist()[-1] == 64
+    assert made[-1].tolist() == [7 + 2j, 2 + 3j, 4 + 5j, 6 + 7j] and (bits + 0).tolist()[1] == 0x40000000
+    flags = ours.tensor([1, 0, 1], dtype=ours.uint8, device=device)
+    assert flags.view(ours.bool).tolist() == [True, False, True]
+    flags[0] = 2
+    with pytest.raises(tenon.InvalidArgumentError, match='0 and 1'):
+        flags.view(ours.bool)
+
+
+def test_a_gradient_notices_writes_through_the_bits():
+    x, w = ours.ones(3), ours.ones(3, requires_grad=True)
+    y = (x * w).sum()
+    x.view(ours.int32).fill_(0)
+    with pytest.raises(tenon.Error, match='changed'):
+        y.backward()
+
+
+def test_programs_say_that_they_cannot_read_bits():
+    def read(x):
+        return (x * 2).view(ours.int32) + 1
+    with pytest.raises(tenon.UnimplementedError, match='read as another dtype'):
+        tenon.graph.trace(read, ours.ones(4))
+    with pytest.warns(UserWarning, match='read as another dtype'):
+        assert ours.compile(read)(ours.ones(4)).tolist() == [0x40000001] * 4
 
 
 def test_writes_reach_the_same_memory(torch):

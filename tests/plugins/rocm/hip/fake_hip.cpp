@@ -112,6 +112,15 @@ bool is_pinned(const void* address) {
   return found != runtime().pinned.begin() && at < (--found)->first + found->second;
 }
 
+// Whose memory it is; -1: no device's.
+int device_of(const void* address) {
+  for (const auto& [first, block] : runtime().memory) {
+    const auto* const begin = static_cast<const char*>(first);
+    if (address >= begin && address < begin + block.second) return block.first;
+  }
+  return -1;
+}
+
 template <class T>
 std::function<void()> filling(void** arguments) {
   T* const to = *static_cast<T**>(arguments[0]);
@@ -233,12 +242,15 @@ hipError_t hipHostFree(void* address) {
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* address) {
   return locked([&] {
     *attributes = {};
-    if (!is_pinned(address)) return hipErrorInvalidValue;
+    const int device = device_of(address);
+    if (device < 0 && !is_pinned(address)) return hipErrorInvalidValue;
+    const hipMemoryType type = device < 0 ? hipMemoryTypeHost : hipMemoryTypeDevice;
 #if HIP_VERSION_MAJOR >= 6
-    attributes->type = hipMemoryTypeHost;
+    attributes->type = type;
 #else
-    attributes->memoryType = hipMemoryTypeHost;
+    attributes->memoryType = type;
 #endif
+    attributes->device = device;
     return hipSuccess;
   });
 }
@@ -306,6 +318,7 @@ hipError_t hipDeviceSynchronize() {
 }
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned) {
   return locked([&] {
+    if (stream == nullptr) return hipSuccess;  // the default stream has no work here
     if (const hipError_t error = breaks_capture(stream); error != hipSuccess) return error;
     const uint64_t wanted = event->recorded;
     return enqueue(
