@@ -12,7 +12,7 @@ TN_OP(equal) = {
 TN_RULE(
     compare, equal,
     {.dtypes = "promoted; bool", .shapes = "broadcast", .elementwise = true, .numbers = "all"}) {
-  binary(frame, common_dtype(frame, arg::x, arg::y), TN_DTYPE_BOOL);
+  binary(frame, compared_dtype(frame, arg::x, arg::y), TN_DTYPE_BOOL);
 }
 
 TN_OP(not_equal) = {
@@ -34,7 +34,7 @@ TN_RULE(compare_order, less,
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "all"}) {
-  const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
+  const tn_dtype dtype = compared_dtype(frame, arg::x, arg::y);
   if (is_complex(dtype)) refuse(frame, dtype, "an ordered dtype");
   binary(frame, dtype, TN_DTYPE_BOOL);
 }

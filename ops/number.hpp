@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "dispatch/scalar.hpp"
 #include "ops/operands.hpp"
@@ -76,6 +77,18 @@ inline tn_dtype common_dtype(const Frame& frame, std::span<const uint32_t> opera
 }
 inline tn_dtype common_dtype(const Frame& frame, uint32_t x, uint32_t y) {
   return common_dtype(frame, std::array{x, y});
+}
+
+// The dtype in which operands are compared: integers that meet a number beyond their dtype are so in a wider one.
+inline tn_dtype compared_dtype(const Frame& frame, uint32_t x, uint32_t y) {
+  const auto is_beyond = [&](uint32_t number, uint32_t tensor) {
+    return frame.arg(number).tag == TN_VALUE_INT && frame.is_tensor(tensor) &&
+           !holds(frame.tensor(tensor).dtype(), frame.arg(number).as.i);
+  };
+  for (const auto& [number, tensor] : {std::pair(x, y), std::pair(y, x)})
+    if (is_beyond(number, tensor)) [[unlikely]]  // a negative number, if it meets u64
+      return frame.tensor(tensor).dtype() == TN_DTYPE_U64 ? TN_DTYPE_F64 : TN_DTYPE_I64;
+  return common_dtype(frame, x, y);
 }
 
 // The error of an elementwise op for a common dtype that it does not support.

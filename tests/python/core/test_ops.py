@@ -66,6 +66,18 @@ def test_errors_name_op_argument_and_schema(call, error, text):
         call(tenon.tensor([1., 2.]))
 
 
+@pytest.mark.parametrize('dtype', ['int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64'])
+def test_integers_compare_with_numbers_beyond_their_dtype(dtype):
+    values = [0, 1, 100]
+    x = tenon.tensor(values, dtype=dtype)
+    for number in (-2 ** 63, -2 ** 40, -40000, -300, -1, 300, 70000, 2 ** 40, 2 ** 63 - 1):
+        assert (x < number).tolist() == [each < number for each in values] == (number > x).tolist()
+        assert (x <= number).tolist() == [each <= number for each in values] == tenon.greater_equal(number, x).tolist()
+        assert not (x == number).any() and (x != number).all()
+    top = tenon.tensor([2 ** 64 - 1], dtype=tenon.uint64)
+    assert (top > -1).all() and not (top == -1).any()
+
+
 def test_errors_are_also_what_python_expects():
     for kind, also in ((tenon.InvalidArgumentError, ValueError), (tenon.OutOfRangeError, IndexError),
                        (tenon.UnimplementedError, NotImplementedError), (tenon.OutOfMemoryError, MemoryError)):
