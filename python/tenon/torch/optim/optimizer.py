@@ -164,7 +164,7 @@ class Optimizer:
         with tenon.enable_grad():
             return closure()
 
-    def _first_state(self, group, x):
+    def _first_state(self, group, x) -> dict[str, Any]:
         """The state of a parameter before its first step; "step" counts them."""
         return {'step': 0}
 
