@@ -192,5 +192,104 @@ TEST(Optimizers, GoOnWhereTheModuleGoes) {
   EXPECT_EQ(train(true), train(false));
 }
 
+// Rosenbrock's valley and a well: the loss before step `steps`, and how often it was computed.
+struct Valley {
+  Tensor p = tensor({-1.2, 1.}).requires_grad_();
+  Tensor q = tensor({{2.}}).requires_grad_();
+  int calls = 0;
+  double run(LBFGS& optimizer, int steps) {
+    double loss = 0;
+    while (steps-- > 0)
+      loss = optimizer
+                 .step([&] {
+                   ++calls;
+                   optimizer.zero_grad();
+                   const Tensor x = p[0], y = p[1];
+                   Tensor value =
+                       100 * (y - x * x).square() + (1 - x).square() + (q - 0.5).pow(4).sum();
+                   value.backward();
+                   return value;
+                 })
+                 .item<double>();
+    return loss;
+  }
+  std::vector<double> values() const {
+    auto all = p.detach().to_vector<double>();
+    all.push_back(q.item<double>());
+    return all;
+  }
+};
+
+void check_lbfgs(const LBFGSOptions& options, const std::vector<double>& wanted, double loss,
+                 int calls) {
+  Valley valley;
+  LBFGS optimizer({valley.p, valley.q}, options);
+  EXPECT_NEAR(valley.run(optimizer, 3), loss, 1e-9 * loss);
+  EXPECT_EQ(valley.calls, calls);
+  const auto found = valley.values();
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-9) << i;
+
+  // The same, but saved to a file and restored in between.
+  const Scratch scratch;
+  Valley first, second;
+  LBFGS begun({first.p, first.q}, options);
+  first.run(begun, 2);
+  io::save_safetensors(scratch.path("state"), begun.state_dict());
+  {
+    NoGrad guard;
+    second.p.copy_(first.p);
+    second.q.copy_(first.q);
+  }
+  LBFGSOptions other = options;
+  other.lr = 7;
+  LBFGS restored({second.p, second.q}, other);
+  restored.load_state_dict(io::load_safetensors(scratch.path("state")).tensors);
+  EXPECT_EQ(restored.lr(), options.lr);
+  second.run(restored, 1);
+  EXPECT_EQ(second.values(), found);
+}
+
+TEST(Optimizers, LBFGSAsRecorded) {
+  check_lbfgs({.lr = 1e-3, .max_iter = 4}, {-1.19784038682, 1.00125182021, 1.9992934141},
+              28.8335259091, 12);
+  check_lbfgs({.max_iter = 6, .line_search_fn = "strong_wolfe"},
+              {-0.363094902863, 0.0943040767555, 0.786435048072}, 3.29328208572, 23);
+  check_lbfgs({.max_iter = 8, .history_size = 2, .line_search_fn = "strong_wolfe"},
+              {-0.245434470428, 0.0205517413808, 0.845800166977}, 3.45471738226, 31);
+  check_lbfgs({.lr = 0.2, .max_iter = 8, .max_eval = 5, .history_size = 1},
+              {-0.895704408873, 1.04378178311, 1.52653032041}, 6.55949246989, 15);
+}
+
+TEST(Optimizers, LBFGSFlatAndWrong) {
+  Tensor p = tensor({1.f}).requires_grad_();
+  LBFGS optimizer({p});
+  const auto slope = [&] {
+    optimizer.zero_grad();
+    Tensor loss = (p * 1e-6).sum();
+    loss.backward();
+    return loss;
+  };
+  for (int i = 0; i < 3; ++i) optimizer.step(slope);  // too flat to move, step by step
+  EXPECT_EQ(p.item<float>(), 1);
+  EXPECT_EQ(error_of([&] { optimizer.step(); }).substr(0, 29), "[LBFGS] step(closure) needs a");
+  EXPECT_EQ(error_of([&] { optimizer.step([] { return ones({2}); }); }),
+            "[LBFGS] the closure must return the loss, one number");
+  EXPECT_EQ(error_of([] { LBFGS({}); }), "[LBFGS] there are no parameters");
+  EXPECT_EQ(error_of([&] { LBFGS({p}, {.lr = -1}); }), "[LBFGS] lr is -1.0, must be at least 0");
+  EXPECT_EQ(error_of([&] { LBFGS({p}, {.line_search_fn = "wolfe"}); }),
+            "[LBFGS] line_search_fn is \"wolfe\", must be \"strong_wolfe\"");
+  EXPECT_EQ(error_of([&] {
+              LBFGS({p, tensor({1.}).requires_grad_()});
+            }),
+            "[LBFGS] parameters must be real leaf tensors of one dtype and device");
+  StateDict state = optimizer.state_dict();
+  state["state.0.d"] = ones({2});
+  EXPECT_EQ(error_of([&] { optimizer.load_state_dict(state); }),
+            "[optim] \"state.0.d\" is not one row of 1");
+  state.erase("state.0.d");
+  EXPECT_EQ(error_of([&] { optimizer.load_state_dict(state); }),
+            "[optim] the state has no \"state.0.d\"");
+}
+
 }  // namespace
 }  // namespace tenon::optim

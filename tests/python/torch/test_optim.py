@@ -581,3 +581,20 @@ def test_lbfgs_counts_evaluations(torch, search, lr, iterations):
             optimizer.step(closure)
         return seen
     assert losses(ours) == pytest.approx(losses(torch), rel=1e-6)
+
+
+def test_lbfgs_goes_on_after_a_slope_that_is_too_flat(torch):
+    def run(each):
+        x = each.tensor([1.0], requires_grad=True)
+        optimizer, scale = each.optim.LBFGS([x]), 1e-6
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (x * x * scale).sum()
+            loss.backward()
+            return loss
+        optimizer.step(closure)
+        flat, scale = x.item(), 1.0
+        optimizer.step(closure)
+        return [flat, x.item()]
+    assert run(ours) == pytest.approx(run(torch), rel=1e-6, abs=1e-6)

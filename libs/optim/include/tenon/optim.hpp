@@ -3,6 +3,7 @@
 #define TENON_OPTIM_HPP
 
 #include "tenon/optim/clip.hpp"
+#include "tenon/optim/lbfgs.hpp"
 #include "tenon/optim/optimizers.hpp"
 #include "tenon/optim/schedulers.hpp"
 

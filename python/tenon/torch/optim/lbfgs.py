@@ -75,6 +75,7 @@ class LBFGS(Optimizer):
             slope = _dot(gradient, direction)
             state['prev_flat_grad'], state['prev_loss'] = gradient, loss
             length = float(group['lr']) * (min(1.0, 1 / ops['sum'](ops['abs'](gradient)).item()) if state['n_iter'] == 1 else 1.0)
+            state['d'], state['t'] = direction, length
             if slope > -group['tolerance_change']:
                 break
             before = loss
@@ -91,7 +92,7 @@ class LBFGS(Optimizer):
                 loss, gradient = along(length)
             else:
                 self._move(places, length, direction)
-            state['d'], state['t'] = direction, length
+            state['t'] = length
             if (state['func_evals'] - evaluations + 1 >= group['max_eval'] or _largest(gradient) <= group['tolerance_grad']
                     or _largest(direction * length) <= group['tolerance_change'] or abs(loss - before) < group['tolerance_change']):
                 break
