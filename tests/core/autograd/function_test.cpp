@@ -291,7 +291,7 @@ TEST_F(ForeignOps, AreDifferentiatedThroughTheirDecomposition) {
 using Dims = std::vector<int64_t>;
 Dims shape_of(const Tensor& x) { return {x.shape().begin(), x.shape().end()}; }
 Tensor matrix(DType dtype) { return tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}).to(dtype); }
-Tensor energy(const Tensor& x, std::vector<int64_t> dims, bool keepdim) {
+Tensor energy(const Tensor& x, const Dims& dims, bool keepdim) {
   return call("test.energy", x, dims, keepdim);
 }
 
