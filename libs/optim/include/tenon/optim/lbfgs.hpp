@@ -89,6 +89,11 @@ class LBFGS : public Optimizer {
     if (group > 0)
       throw Error(TN_OUT_OF_RANGE, "[optim] there is no group " + std::to_string(group) + " of 1");
   }
+  // "state.0.ro.3"
+  static std::string key(const char* name, size_t i) {
+    std::string text = "state.0.";
+    return text.append(name).append(".").append(std::to_string(i));
+  }
   static double dot(const Tensor& a, const Tensor& b) { return (a * b).sum().item<double>(); }
   static double largest(const Tensor& x) { return x.abs().max().item<double>(); }
 
@@ -218,10 +223,9 @@ inline StateDict LBFGS::state_dict() const {
   dict[prefix + "d"] = memory_.d;
   dict[prefix + "prev_flat_grad"] = memory_.prev_flat_grad;
   for (size_t i = 0; i < memory_.changes.size(); ++i) {
-    const std::string number = '.' + std::to_string(i);
-    dict[prefix + "old_dirs" + number] = memory_.changes[i].gradient;
-    dict[prefix + "old_stps" + number] = memory_.changes[i].place;
-    dict[prefix + "ro" + number] = tensor(memory_.changes[i].ro);
+    dict[key("old_dirs", i)] = memory_.changes[i].gradient;
+    dict[key("old_stps", i)] = memory_.changes[i].place;
+    dict[key("ro", i)] = tensor(memory_.changes[i].ro);
   }
   return dict;
 }
@@ -254,12 +258,9 @@ inline void LBFGS::load_state_dict(const StateDict& dict) {
     memory.t = find(prefix + "t").item<double>();
     memory.d = vector(prefix + "d");
     memory.prev_flat_grad = vector(prefix + "prev_flat_grad");
-    for (size_t i = 0; dict.contains(prefix + "ro." + std::to_string(i)); ++i) {
-      const std::string number = '.' + std::to_string(i);
-      memory.changes.push_back({vector(prefix + "old_dirs" + number),
-                                vector(prefix + "old_stps" + number),
-                                find(prefix + "ro" + number).item<double>()});
-    }
+    for (size_t i = 0; dict.contains(key("ro", i)); ++i)
+      memory.changes.push_back({vector(key("old_dirs", i)), vector(key("old_stps", i)),
+                                find(key("ro", i)).item<double>()});
   }
   if (used != dict.size())
     throw Error(TN_INVALID_ARGUMENT, "[optim] the state has " + std::to_string(dict.size() - used) +

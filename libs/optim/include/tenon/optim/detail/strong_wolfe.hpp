@@ -4,7 +4,6 @@
 #define TENON_OPTIM_DETAIL_STRONG_WOLFE_HPP
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -46,14 +45,14 @@ class StrongWolfe {
     int64_t used = 0;
     for (; used < tries_; ++used) {
       if (!falls(point) || (used > 1 && point.value >= previous.value))
-        return narrow({previous, point}, tries_ - used);
+        return narrow(previous, point, tries_ - used);
       if (is_flat(point)) return point;
-      if (point.slope >= 0) return narrow({previous, point}, tries_ - used);
+      if (point.slope >= 0) return narrow(previous, point, tries_ - used);
       const double next =
           cubic_minimum(previous, point, point.t + 0.01 * (point.t - previous.t), point.t * 10);
       previous = std::exchange(point, look_(next));
     }
-    return narrow({start_, point}, 0);
+    return narrow(start_, point, 0);
   }
 
  private:
@@ -77,8 +76,7 @@ class StrongWolfe {
     return std::abs(t - right) < std::abs(t - left) ? right - margin : left + margin;
   }
   // Narrows a bracket until its lower end satisfies the conditions.
-  LinePoint narrow(std::array<LinePoint, 2> ends, int64_t tries) const {
-    auto& [low, high] = ends;
+  LinePoint narrow(LinePoint low, LinePoint high, int64_t tries) const {
     if (high.value < low.value) std::swap(low, high);
     bool stalled = false;
     for (; tries > 0 && std::abs(high.t - low.t) * size_ >= kNarrow; --tries) {
