@@ -17,9 +17,12 @@
 namespace tenon::cpu {
 namespace {
 
-// Fewer rows wait for the weight, however it lies; small products do not pay for a copy of it. Many rows do not either: to lay the weight
-// out in each call takes them 1 to 5 % of their time, and a copy as much memory as the weight.
-constexpr int64_t kLeastRows = 5, kManyRows = 128;
+// Fewer rows wait for the weight, however it lies; small products do not pay for a copy of it.
+constexpr int64_t kLeastRows = 5;
+// To lay the weight out in each call costs so many rows 1 to 5 % of their time if it is large, and a copy would take as much memory.
+constexpr int64_t kManyRows = 128, kLargeWeight = 640 * 1024;
+// That is nothing to so many, whatever the weight.
+constexpr int64_t kMostRows = 512;
 constexpr double kLeastWork = 500'000;
 
 class Reader : AnchorReader {
@@ -171,7 +174,7 @@ class PackedLinear : public AnchoredKernel {
   explicit PackedLinear(PackedLinearRecipe recipe) : recipe_(std::move(recipe)) {}
 
   void pack(const tn_view* const* views) override {
-    if (recipe_.m >= kManyRows) return;
+    if (!keeps_copy()) return;
     panels_ = g_panels.of(product(data_of<const float>(*views[recipe_.weight])));
   }
 
@@ -196,6 +199,9 @@ class PackedLinear : public AnchoredKernel {
   }
 
  private:
+  bool keeps_copy() const {
+    return recipe_.m < kManyRows || (recipe_.m < kMostRows && recipe_.n * recipe_.k < kLargeWeight);
+  }
   Gemm<float> product(const float* weight) const {
     return {recipe_.m, recipe_.n, recipe_.k, nullptr, recipe_.k, 1,
             weight,    1,         recipe_.k, nullptr, recipe_.n};
