@@ -6,6 +6,9 @@
 
 namespace tenon::cpu {
 
+// Fewer channels leave most lanes of oneDNN's layouts empty.
+constexpr int64_t kFewChannels = 16;
+
 // Whether a pointwise convolution is a product for each image: planes of fewer places are too narrow for several.
 inline bool suits_products(const ConvGeometry& g) {
   constexpr int64_t kLeastPlaces = 64;

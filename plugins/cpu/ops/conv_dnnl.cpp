@@ -329,8 +329,6 @@ constexpr double kLeastWork = 600'000, kLeastDepthwise = 50'000;
 // Rows from which vectors along them waste little.
 constexpr int64_t kWide = 48;
 constexpr int64_t kMostTapsOfRow = 16;
-// Channels that leave most lanes of oneDNN's layouts empty.
-constexpr int64_t kFewChannels = 16;
 
 // Whether oneDNN has kernels for such groups: others it takes one by one, which is up to 40 times slower than the plugin's own loops.
 bool suits_groups(const ConvGeometry& g, ConvPass pass) {

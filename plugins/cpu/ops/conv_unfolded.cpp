@@ -16,7 +16,7 @@ constexpr int64_t kLeastDepth = 64;
 constexpr int64_t kNarrow = 32;
 
 // Forward, image by image: rows of taps that are long beside those of outputs, of channels too few for oneDNN's vectors.
-constexpr int64_t kLongTaps = 8, kFewChannels = 16, kLeastPlane = 16;
+constexpr int64_t kLongTaps = 8, kLeastPlane = 16;
 
 int64_t places(const ConvGeometry& g) { return g.batch * g.out_plane(); }
 
@@ -132,22 +132,6 @@ const T* by_filters(const ConvGeometry& g, const T* grad) {
   return to;
 }
 
-}  // namespace
-
-bool reads_lines(const ConvGeometry& g) {
-  return g.groups == 1 && g.kernel[2] >= kLongTaps && g.kernel[2] >= kLongTaps * g.out[2] &&
-         g.channels < kFewChannels && g.filters >= kLongTaps && g.out_plane() >= kLeastPlane &&
-         mostly_image(g);
-}
-
-bool wants_unfolding(const ConvGeometry& g, ConvPass pass) {
-  if (g.pointwise() && (g.batch == 1 || g.out_plane() >= kNarrow)) return false;
-  if (pass == kForward && reads_lines(g)) return true;
-  return g.groups == 1 && places(g) > 0 && mostly_image(g) &&
-         places(g) <= (pass == kWeight ? kMostPlacesForWeights : kMostPlaces) &&
-         g.depth() >= kLeastDepth && g.filters >= 16;
-}
-
 // Whether what the places read lies side by side as it is: whole rows of a lone channel.
 bool lies_unfolded(const ConvGeometry& g) {
   return g.channels == 1 && g.in[0] == 1 && g.kernel[2] == g.in[2] && g.dilation[1] == 1 &&
@@ -177,6 +161,22 @@ void unfolded_images(const ConvGeometry& g, const T* x, const T* weight, const T
                             .row_bias = bias});
     }
   });
+}
+
+}  // namespace
+
+bool reads_lines(const ConvGeometry& g) {
+  return g.groups == 1 && g.kernel[2] >= kLongTaps && g.kernel[2] >= kLongTaps * g.out[2] &&
+         g.channels < kFewChannels && g.filters >= kLongTaps && g.out_plane() >= kLeastPlane &&
+         mostly_image(g);
+}
+
+bool wants_unfolding(const ConvGeometry& g, ConvPass pass) {
+  if (g.pointwise() && (g.batch == 1 || g.out_plane() >= kNarrow)) return false;
+  if (pass == kForward && reads_lines(g)) return true;
+  return g.groups == 1 && places(g) > 0 && mostly_image(g) &&
+         places(g) <= (pass == kWeight ? kMostPlacesForWeights : kMostPlaces) &&
+         g.depth() >= kLeastDepth && g.filters >= 16;
 }
 
 template <class T>

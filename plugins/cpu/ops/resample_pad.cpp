@@ -125,12 +125,8 @@ void pad(const tn_call& call) {
 bool pads_around(const tn_call& call) {
   constexpr int64_t kShort = 64;
   const tn_view& x = input(call, arg::pad::x);
-  int64_t dense = 1;
-  bool contiguous = true;
-  for (uint32_t d = x.ndim; d-- > 0; dense *= x.shape[d])
-    contiguous &= x.shape[d] == 1 || x.strides[d] == dense;
   return text_arg(call, arg::pad::mode) == "constant" && x.ndim > 0 &&
-         (!contiguous || x.shape[x.ndim - 1] < kShort);
+         ((x.flags & TN_VIEW_CONTIGUOUS) == 0 || x.shape[x.ndim - 1] < kShort);
 }
 
 void pad_around(const tn_call& call) {
