@@ -1,5 +1,6 @@
 """Tests that compare with PyTorch request the fixture `torch`, which gives them the mark `pytorch`."""
 import importlib.util
+import os
 import pathlib
 import sys
 
@@ -11,6 +12,22 @@ def torch():
     import torch
     torch.set_num_threads(1)
     return torch
+
+
+@pytest.fixture
+def there():
+    """A function that takes a device's name, loads the simulator if that is its, and gives the name. ./dev test builds both the simulator
+    and Vulkan; where a build lacks one, or no driver is installed, the test is skipped."""
+    import tenon
+
+    def named(device):
+        simulator = os.environ.get('TENON_SIMULATOR')
+        if device.startswith('gpusim') and simulator:
+            tenon.load_plugin(str(pathlib.Path(simulator) / 'tenon_gpusim.tenon.json'))
+        if device.partition(':')[0] not in {'meta', *(found.type for found in tenon.devices())}:
+            pytest.skip(f'{device} is not there')
+        return device
+    return named
 
 
 @pytest.fixture(autouse=True)

@@ -6,28 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "foreign_tensor.hpp"
 #include "outcome.hpp"
 #include "tenon/tenon.h"
 
 namespace tenon::test {
 namespace {
-
-// A foreign tensor that counts how often it was released.
-struct Foreign {
-  std::vector<float> data = {0, 1, 2, 3, 4, 5};
-  int64_t shape[2] = {2, 3};
-  int64_t strides[2] = {1, 2};
-  int released = 0;
-  DLManagedTensorVersioned managed{};
-  Foreign() {
-    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-    managed.manager_ctx = this;
-    managed.deleter = [](DLManagedTensorVersioned* self) {
-      ++static_cast<Foreign*>(self->manager_ctx)->released;
-    };
-    managed.dl_tensor = {data.data(), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, strides, 0};
-  }
-};
 
 TEST(Dlpack, ExportSharesMemoryAndKeepsItAlive) {
   const int64_t shape[] = {2, 3};
@@ -61,7 +45,7 @@ TEST(Dlpack, ImportTakesStridesAndOffset) {
   foreign.shape[0] = 1;
   tn_tensor* tensor = nullptr;
   ASSERT_EQ(tn_tensor_from_dlpack(&foreign.managed, &tensor), nullptr);
-  EXPECT_EQ(tn_tensor_data(tensor), foreign.data.data() + 1);
+  EXPECT_EQ(tn_tensor_data(tensor), foreign.data + 1);
   EXPECT_EQ(tn_tensor_strides(tensor)[1], 2);
   float values[3];
   ASSERT_EQ(tn_tensor_to_host(tensor, values, sizeof values), nullptr);

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "../vulkan/device.hpp"
+#include "foreign_tensor.hpp"
 #include "outcome.hpp"
 #include "tenon/ext/draft/device.h"
 #include "tenon/ext/draft/dlpack.h"
@@ -20,22 +21,9 @@ using test_vulkan::gpu;
 
 int32_t index_of(const Device& device) { return device.id().back() - '0'; }
 
-// Somebody else's tensor on the simulator's device, whose memory is the host's, which counts how often it was released.
-struct Foreign {
-  alignas(64) float data[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-  int64_t shape[2] = {2, 3};
-  int64_t strides[2] = {1, 2};
-  int released = 0;
-  DLManagedTensorVersioned managed{};
-  Foreign() {
-    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-    managed.manager_ctx = this;
-    managed.deleter = [](DLManagedTensorVersioned* self) {
-      ++static_cast<Foreign*>(self->manager_ctx)->released;
-    };
-    managed.dl_tensor = {data, {kDLExtDev, index_of(gpu())}, 2, {kDLFloat, 32, 1}, shape, strides,
-                         0};
-  }
+// On the simulator's device, whose memory is the host's.
+struct Foreign : test::Foreign {
+  Foreign() : test::Foreign({kDLExtDev, index_of(gpu())}) {}
   Tensor import() {
     tn_tensor* made = nullptr;
     detail::check(tn_tensor_from_dlpack(&managed, &made));

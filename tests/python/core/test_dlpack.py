@@ -1,7 +1,4 @@
 """Memory shared with other libraries through DLPack."""
-import os
-import pathlib
-
 import numpy as np
 import pytest
 
@@ -9,12 +6,9 @@ import tenon
 
 
 @pytest.fixture(params=['gpusim:0', 'gpusim:1'])
-def device(request):
+def device(request, there):
     """One whose plugin says what DLPack calls it."""
-    if 'TENON_SIMULATOR' not in os.environ:
-        pytest.skip('there is no simulator')
-    tenon.load_plugin(str(pathlib.Path(os.environ['TENON_SIMULATOR']) / 'tenon_gpusim.tenon.json'))
-    return request.param
+    return there(request.param)
 
 
 class Producer:
@@ -83,10 +77,8 @@ def test_consumers_on_the_host_get_a_copy(device):
         x.__dlpack__(dl_device=(2, 0))
 
 
-def test_what_other_libraries_cannot_use():
-    if 'vulkan' not in {found.type for found in tenon.devices()}:
-        pytest.skip('there is no Vulkan')
-    x = tenon.ones(2, device='vulkan')
+def test_what_other_libraries_cannot_use(there):
+    x = tenon.ones(2, device=there('vulkan'))
     for call in x.__dlpack__, x.__dlpack_device__, lambda: tenon.from_dlpack(Producer(x)):
         with pytest.raises(tenon.UnimplementedError, match=r'vulkan:0 has no DLPack code.*cpu\(\)'):
             call()

@@ -1,7 +1,5 @@
 """What a recorded function finds around it: autocast, forward mode, the device of its inputs, checks of elements that a trace lacks."""
 import copy
-import os
-import pathlib
 
 import pytest
 
@@ -137,10 +135,8 @@ class TestDevice:
         assert same(tenon.graph.trace(branch, x)(x), branch(x))
         assert same(tenon.graph.trace(branch, x, dynamic={0: {0: 'n'}})(x), branch(x))
 
-    @pytest.mark.skipif('TENON_SIMULATOR' not in os.environ, reason='the simulator is not built')
-    def test_on_another_device(self):
-        tenon.load_plugin(str(pathlib.Path(os.environ['TENON_SIMULATOR']) / 'tenon_gpusim.tenon.json'))
-        kind = tenon.device('gpusim:0')
+    def test_on_another_device(self, there):
+        kind = tenon.device(there('gpusim:0'))
         x = torch.randn(3).to(kind)
         program = tenon.graph.trace(lambda x: x * 2 if x.device == kind else x * 3, x)
         assert same(program(x).cpu(), (x * 2).cpu())

@@ -1,5 +1,4 @@
 """Memory read as another dtype, and as the parts of complex numbers, against PyTorch."""
-import os
 import pathlib
 import sys
 
@@ -48,11 +47,8 @@ def test_refusals_read_as_pytorchs(torch, text):
 
 
 @pytest.mark.parametrize('device', ['cpu', 'meta', 'gpusim:0', 'vulkan:0'])
-def test_every_device_reads_its_memory(device):
-    if device == 'gpusim:0' and 'TENON_SIMULATOR' in os.environ:
-        tenon.load_plugin(str(pathlib.Path(os.environ['TENON_SIMULATOR']) / 'tenon_gpusim.tenon.json'))
-    if device.partition(':')[0] not in {'meta', *(found.type for found in tenon.devices())}:
-        pytest.skip(f'{device} is not there')
+def test_every_device_reads_its_memory(there, device):
+    there(device)
     x = ours.arange(8.0, device=device)
     bits, wide, bytes_ = x.view(ours.int32), x[2:].view(ours.float64), x.view(2, 4)[:, :2].view(ours.uint8)
     z = ours.zeros(2, dtype=ours.complex64, device=device)

@@ -1,13 +1,11 @@
 """torch.distributions beside PyTorch's: densities, moments, samples' statistics, transforms and divergences."""
 import itertools
 import math
-import os
 import pathlib
 import sys
 
 import pytest
 
-import tenon
 import tenon.torch as ours
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -178,12 +176,9 @@ def test_samples(torch, name, number):
 
 @pytest.mark.parametrize('device', ['gpusim:0', 'vulkan:0'])
 @pytest.mark.parametrize('name', TABLE)
-def test_every_backend_draws_the_same(device, name):
+def test_every_backend_draws_the_same(there, device, name):
     """One seed gives one sample and density, wherever the parameters are."""
-    if device == 'gpusim:0' and 'TENON_SIMULATOR' in os.environ:
-        tenon.load_plugin(str(pathlib.Path(os.environ['TENON_SIMULATOR']) / 'tenon_gpusim.tenon.json'))
-    if device.partition(':')[0] not in {found.type for found in tenon.devices()}:
-        pytest.skip(f'{device} is not there')
+    there(device)
     given = {key: value(ours).float() if callable(value) else value for key, value in TABLE[name][0].items()}
 
     def drawn(place):
